@@ -1,0 +1,1 @@
+//! Engine events to broker commands and back.

@@ -1,0 +1,1 @@
+//! Messages, queues and the memory budget: pure machines and the locks around them.

@@ -1,0 +1,1 @@
+//! The entity table that $management and the tools read.

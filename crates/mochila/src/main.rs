@@ -1,0 +1,3 @@
+//! The Mochila message broker, router and their tools: one binary.
+
+fn main() {}

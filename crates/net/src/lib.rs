@@ -1,0 +1,1 @@
+//! The reactor: sockets, timers and the inbox that carries work between workers.

@@ -1,0 +1,1 @@
+//! Configuration, workers and wiring of a Mochila node.

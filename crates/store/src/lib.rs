@@ -1,0 +1,1 @@
+//! Spill files for messages too large to stay in memory.

@@ -1,0 +1,1 @@
+//! AMQP 1.0 types, performatives, frames, section scanner and annotation writer.

@@ -1,0 +1,3 @@
+//! Chores of this repository: `cargo xtask tidy`.
+
+fn main() {}

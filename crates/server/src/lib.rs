@@ -1,1 +1,5 @@
 //! Configuration, workers and wiring of a Mochila node.
+
+pub mod config;
+
+pub use config::{Config, ConfigError};

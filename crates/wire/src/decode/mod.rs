@@ -1,0 +1,15 @@
+//! Reading values: bounded, without panics, and without allocating what the bytes do not back.
+
+mod cursor;
+mod error;
+mod field;
+mod limits;
+mod raw;
+mod skip;
+mod value;
+
+pub use cursor::{Decoder, Descriptor, Fields};
+pub use error::DecodeError;
+pub use field::{Decode, Multiple};
+pub use limits::Limits;
+pub use raw::{RawList, RawMap, RawValue};

@@ -1,0 +1,143 @@
+use super::ReceiverSettleMode;
+use crate::DeliveryState;
+use crate::decode::{DecodeError, Decoder, Descriptor};
+use crate::descriptor;
+use crate::encode::{Encode, ListWriter};
+
+/// Carries a message, or a part of one (part 2, 2.7.5); the payload follows in the frame.
+///
+/// It borrows its tag from the frame, so that reading one costs no allocation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transfer<'a> {
+    /// The link.
+    pub handle: u32,
+    /// The delivery; needed in its first frame only.
+    pub delivery_id: Option<u32>,
+    /// The delivery's tag; needed in its first frame only.
+    pub delivery_tag: Option<&'a [u8]>,
+    /// The message format; needed in its first frame only.
+    pub message_format: Option<u32>,
+    /// Whether the sender has settled the delivery.
+    pub settled: Option<bool>,
+    /// Whether more frames of this delivery follow.
+    pub more: bool,
+    /// When the receiver settles this delivery.
+    pub rcv_settle_mode: Option<ReceiverSettleMode>,
+    /// The delivery's state.
+    pub state: Option<DeliveryState>,
+    /// Whether the delivery was begun before the link was attached.
+    pub resume: bool,
+    /// Whether the delivery is given up.
+    pub aborted: bool,
+    /// Whether the receiver may take its time to answer.
+    pub batchable: bool,
+}
+
+impl<'a> Transfer<'a> {
+    /// Reads a transfer at the front of a frame's body, and tells how many bytes it takes: what
+    /// follows is the payload.
+    #[inline]
+    pub fn decode(body: &'a [u8]) -> Result<(Transfer<'a>, usize), DecodeError> {
+        let mut decoder = Decoder::new(body);
+        match decoder.descriptor()? {
+            Descriptor::Code(descriptor::TRANSFER) => {}
+            other if other.known() == Some(descriptor::TRANSFER) => {}
+            other => return Err(other.unknown()),
+        }
+        let transfer = Transfer::decode_list(&mut decoder)?;
+        Ok((transfer, body.len() - decoder.rest().len()))
+    }
+
+    /// Reads the list that follows the descriptor.
+    #[inline]
+    pub(crate) fn decode_list(decoder: &mut Decoder<'a>) -> Result<Transfer<'a>, DecodeError> {
+        let mut fields = decoder.list()?;
+        let mut transfer = Transfer {
+            handle: fields.mandatory("transfer.handle")?,
+            delivery_id: fields.optional()?,
+            delivery_tag: fields.next_field()?.map(|tag| tag.binary()).transpose()?,
+            message_format: fields.optional()?,
+            settled: fields.optional()?,
+            ..Transfer::default()
+        };
+        // Most transfers end here or with the next field.
+        if fields.left() > 0 {
+            transfer.more = fields.optional()?.unwrap_or(false);
+        }
+        if fields.left() > 0 {
+            transfer.rcv_settle_mode = fields.optional()?;
+            transfer.state = fields.optional()?;
+            transfer.resume = fields.optional()?.unwrap_or(false);
+            transfer.aborted = fields.optional()?.unwrap_or(false);
+            transfer.batchable = fields.optional()?.unwrap_or(false);
+        }
+        fields.finish(decoder)?;
+        Ok(transfer)
+    }
+}
+
+impl Encode for Transfer<'_> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let mut list = ListWriter::composite(out, descriptor::TRANSFER);
+        list.field(&self.handle);
+        list.optional(self.delivery_id.as_ref());
+        list.optional(self.delivery_tag.as_ref());
+        list.optional(self.message_format.as_ref());
+        list.optional(self.settled.as_ref());
+        list.unless_default(&self.more, &false);
+        list.optional(self.rcv_settle_mode.as_ref());
+        list.optional(self.state.as_ref());
+        list.unless_default(&self.resume, &false);
+        list.unless_default(&self.aborted, &false);
+        list.unless_default(&self.batchable, &false);
+        list.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AmqpError, condition};
+
+    fn round_trip(transfer: &Transfer<'_>) {
+        let mut bytes = transfer.to_bytes();
+        let len = bytes.len();
+        bytes.extend_from_slice(b"payload");
+        assert_eq!(Transfer::decode(&bytes), Ok((transfer.clone(), len)));
+    }
+
+    #[test]
+    fn a_transfer_survives_the_wire_and_leaves_the_payload() {
+        round_trip(&Transfer::default());
+        round_trip(&Transfer { handle: 1, more: true, ..Transfer::default() });
+        let error = AmqpError::new(condition::NOT_FOUND, "gone");
+        round_trip(&Transfer {
+            handle: 1000,
+            delivery_id: Some(u32::MAX),
+            delivery_tag: Some(b"tag"),
+            message_format: Some(0),
+            settled: Some(true),
+            more: true,
+            rcv_settle_mode: Some(ReceiverSettleMode::Second),
+            state: Some(DeliveryState::rejected(error)),
+            resume: true,
+            aborted: true,
+            batchable: true,
+        });
+    }
+
+    #[test]
+    fn fields_of_a_later_version_are_passed_over() {
+        let bytes = [0x00, 0x53, 0x14, 0xc0, 14, 12, 0x43, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40]
+            .into_iter()
+            .chain([0x40, 0x40, 0x40, 0x40, 0x52, 1])
+            .collect::<Vec<u8>>();
+        assert_eq!(Transfer::decode(&bytes), Ok((Transfer::default(), bytes.len())));
+    }
+
+    #[test]
+    fn a_size_that_disagrees_with_the_fields_is_refused() {
+        let bytes = [0x00, 0x53, 0x14, 0xc0, 3, 1, 0x43, 0x43];
+        assert_eq!(Transfer::decode(&bytes), Err(DecodeError::SizeMismatch));
+    }
+}

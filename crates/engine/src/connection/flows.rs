@@ -1,0 +1,110 @@
+use mochila_wire::performative::Flow;
+
+use super::Connection;
+use crate::fault::Verdict;
+use crate::link::End;
+use crate::{Event, LinkId};
+
+impl Connection {
+    /// Sets the credit of a link on which we receive: so many deliveries may come from now on.
+    /// The sender is told if that is a change. Granting again what is left tells it nothing.
+    pub fn grant(&mut self, link: LinkId, credit: u32) {
+        self.set_credit(link, credit, false);
+    }
+
+    /// Sets the credit of a link on which we receive, and asks the sender to use it up at once or
+    /// give it back: [`Event::PeerFlow`] follows, with the credit at 0.
+    pub fn grant_drain(&mut self, link: LinkId, credit: u32) {
+        self.set_credit(link, credit, true);
+    }
+
+    /// Asks the peer to tell its state of a link: [`Event::PeerFlow`] or [`Event::Credit`] follows.
+    pub fn echo(&mut self, link: LinkId) {
+        if let Some(entry) = self.links.get_mut(link.0) {
+            entry.echo_due = true;
+            self.list_link(link);
+        }
+    }
+
+    /// There is nothing more to send on a link: where the receiver drains, the rest of the credit
+    /// is given up and the receiver told (part 2, 2.6.7).
+    pub fn drained(&mut self, link: LinkId) {
+        if let Some(entry) = self.links.get_mut(link.0)
+            && let End::Sender(sender) = &mut entry.end
+            && entry.state.is_attached()
+            && sender.open.is_none()
+            && sender.credit.drained()
+        {
+            self.list_link(link);
+        }
+    }
+
+    /// Notes how many messages wait to be sent on a link; the receiver learns it with the next
+    /// flow.
+    pub fn set_available(&mut self, link: LinkId, available: u32) {
+        if let Some(entry) = self.links.get_mut(link.0)
+            && let End::Sender(sender) = &mut entry.end
+        {
+            sender.credit.available = available;
+        }
+    }
+
+    pub(super) fn handle_flow(&mut self, channel: u16, flow: &Flow) -> Verdict {
+        let session = self.expect_session(channel, "flow")?;
+        let Some(entry) = self.sessions.get_mut(session.0) else { return Ok(()) };
+        if !entry.state.is_usable() {
+            return Ok(());
+        }
+        entry.incoming.resume_at(flow.next_outgoing_id);
+        let reopened = entry.outgoing.update(flow.next_incoming_id, flow.incoming_window);
+        if reopened {
+            self.events.push_back(Event::Window { session });
+        }
+        let Some(handle) = flow.handle else {
+            if flow.echo {
+                if let Some(entry) = self.sessions.get_mut(session.0) {
+                    entry.flow_due = true;
+                }
+                self.list_session(session);
+            }
+            return Ok(());
+        };
+        let link = self.expect_link(session, handle, "flow")?;
+        self.handle_link_flow(link, flow);
+        Ok(())
+    }
+
+    fn handle_link_flow(&mut self, link: LinkId, flow: &Flow) {
+        let Some(entry) = self.links.get_mut(link.0) else { return };
+        if !entry.state.may_flow() {
+            return;
+        }
+        let mut echo = flow.echo;
+        match &mut entry.end {
+            End::Sender(sender) => {
+                let credit = flow.link_credit.unwrap_or(0);
+                if sender.credit.update(flow.delivery_count, credit, flow.drain) {
+                    self.events.push_back(Event::Credit { link });
+                }
+                // A drain is answered when it is done, and that answers the echo too.
+                echo &= !flow.drain;
+            }
+            End::Receiver(receiver) => {
+                receiver.credit.update(flow.delivery_count, flow.available);
+                self.events.push_back(Event::PeerFlow { link });
+            }
+        }
+        if echo {
+            self.list_link(link);
+        }
+    }
+
+    fn set_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
+        if let Some(entry) = self.links.get_mut(link.0)
+            && let End::Receiver(receiver) = &mut entry.end
+            && receiver.credit.grant(credit, drain)
+        {
+            self.list_link(link);
+        }
+    }
+}

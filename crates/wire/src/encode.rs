@@ -94,41 +94,53 @@ impl<'a> ListWriter<'a> {
     }
 }
 
-/// A list, map or array under construction: room for the small header, which grows at the end
-/// if the content turns out to be large.
+/// A list, map or array under construction: room for a header, which grows at the end if it was
+/// made small and the content has turned out to be large.
 #[derive(Debug)]
-struct CompoundWriter {
+pub(crate) struct CompoundWriter {
     start: usize,
+    header: usize,
 }
 
 impl CompoundWriter {
     #[inline]
-    fn begin(out: &mut Vec<u8>) -> CompoundWriter {
+    pub(crate) fn begin(out: &mut Vec<u8>) -> CompoundWriter {
         let start = out.len();
         out.extend_from_slice(&[0; SMALL_HEADER]);
-        CompoundWriter { start }
+        CompoundWriter { start, header: SMALL_HEADER }
     }
 
-    fn finish(&self, out: &mut Vec<u8>, count: u32, small: u8, large: u8) {
-        let items = out.len() - self.start - SMALL_HEADER;
-        let header = &mut out[self.start..];
+    /// Begins with the header that fits items of so many bytes, so that they are not moved later.
+    pub(crate) fn begin_sized(out: &mut Vec<u8>, items: usize) -> CompoundWriter {
+        let start = out.len();
+        let header = if items < 0xff { SMALL_HEADER } else { LARGE_HEADER };
+        out.extend_from_slice(&[0; LARGE_HEADER][..header]);
+        CompoundWriter { start, header }
+    }
+
+    #[inline]
+    pub(crate) fn finish(&self, out: &mut Vec<u8>, count: u32, small: u8, large: u8) {
+        let items = out.len() - self.start - self.header;
         // The size counts the count field too.
         match (u8::try_from(items + 1), u8::try_from(count)) {
-            (Ok(size), Ok(count)) => header[..SMALL_HEADER].copy_from_slice(&[small, size, count]),
+            (Ok(size), Ok(count)) if self.header == SMALL_HEADER => {
+                out[self.start..][..SMALL_HEADER].copy_from_slice(&[small, size, count]);
+            }
             _ => self.finish_large(out, count, large),
         }
     }
 
     #[cold]
     fn finish_large(&self, out: &mut Vec<u8>, count: u32, large: u8) {
-        let items = out.len() - self.start - SMALL_HEADER;
-        let from = self.start + SMALL_HEADER;
-        out.extend_from_slice(&[0; LARGE_HEADER - SMALL_HEADER]);
-        out.copy_within(from..from + items, self.start + LARGE_HEADER);
-        let size = u32::try_from(items + 4).expect("a value of 4 GiB was encoded");
+        let items = out.len() - self.start - self.header;
+        let from = self.start + self.header;
+        if self.header < LARGE_HEADER {
+            out.extend_from_slice(&[0; LARGE_HEADER - SMALL_HEADER]);
+            out.copy_within(from..from + items, self.start + LARGE_HEADER);
+        }
         let header = &mut out[self.start..self.start + LARGE_HEADER];
         header[0] = large;
-        header[1..5].copy_from_slice(&size.to_be_bytes());
+        header[1..5].copy_from_slice(&(length(items) + 4).to_be_bytes());
         header[5..9].copy_from_slice(&count.to_be_bytes());
     }
 }
@@ -143,19 +155,6 @@ const LARGE_HEADER: usize = 9;
 pub(crate) fn encode_descriptor(out: &mut Vec<u8>, descriptor: u64) {
     out.push(codes::DESCRIBED);
     descriptor.encode(out);
-}
-
-/// Appends the header of a map whose items follow.
-pub(crate) fn encode_map_header(out: &mut Vec<u8>, items: usize, count: u32, large: bool) {
-    match (u8::try_from(items + 1), u8::try_from(count)) {
-        (Ok(size), Ok(count)) if !large => out.extend_from_slice(&[codes::MAP8, size, count]),
-        _ => {
-            let size = u32::try_from(items + 4).expect("a map of 4 GiB was encoded");
-            out.push(codes::MAP32);
-            out.extend_from_slice(&size.to_be_bytes());
-            out.extend_from_slice(&count.to_be_bytes());
-        }
-    }
 }
 
 macro_rules! encode_fixed {

@@ -15,27 +15,33 @@
 mod clock;
 #[macro_use]
 mod composite;
+pub mod annotation;
 pub mod condition;
 pub mod decode;
 pub mod descriptor;
 pub mod encode;
 pub mod frame;
+pub mod message;
 pub mod outcome;
 pub mod performative;
 pub mod sasl;
+pub mod section;
 mod sequence;
 pub mod terminus;
 pub mod transaction;
 pub mod types;
 
+pub use annotation::HeadPatch;
 pub use clock::Now;
 pub use composite::Composite;
 pub use condition::AmqpError;
 pub use decode::{Decode, DecodeError, Decoder, Limits, RawList, RawMap, RawValue};
 pub use encode::Encode;
 pub use frame::FrameError;
+pub use message::Message;
 pub use outcome::DeliveryState;
 pub use performative::Performative;
+pub use section::Sections;
 pub use sequence::SequenceNo;
 pub use terminus::{Coordinator, Source, Target, TargetArchetype};
 pub use types::{Array, Described, Map, Symbol, Timestamp, Type, Uuid, Value};

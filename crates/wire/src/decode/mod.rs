@@ -7,9 +7,13 @@ mod limits;
 mod raw;
 mod skip;
 mod value;
+mod walk;
 
 pub use cursor::{Decoder, Descriptor, Fields};
 pub use error::DecodeError;
 pub use field::{Decode, Multiple};
 pub use limits::Limits;
 pub use raw::{RawList, RawMap, RawValue};
+
+pub(crate) use cursor::unexpected;
+pub(crate) use value::type_of;

@@ -133,8 +133,7 @@ impl<'a> Decoder<'a> {
     /// Reads an array.
     pub fn array(&mut self) -> Result<Array> {
         match self.take_u8()? {
-            codes::ARRAY8 => self.array8(),
-            codes::ARRAY32 => self.array32(),
+            code @ (codes::ARRAY8 | codes::ARRAY32) => self.array_items(code),
             code => Err(unexpected(Type::Array, code)),
         }
     }
@@ -189,8 +188,7 @@ impl<'a> Decoder<'a> {
             codes::LIST32 => self.compound32().and_then(|list| self.list_items(list))?,
             codes::MAP8 => Value::Map(self.compound8().and_then(|map| self.map_items(map))?),
             codes::MAP32 => Value::Map(self.compound32().and_then(|map| self.map_items(map))?),
-            codes::ARRAY8 => Value::Array(self.array8()?),
-            codes::ARRAY32 => Value::Array(self.array32()?),
+            codes::ARRAY8 | codes::ARRAY32 => Value::Array(self.array_items(code)?),
             code => return Err(DecodeError::UnknownCode(code)),
         })
     }
@@ -228,46 +226,63 @@ impl<'a> Decoder<'a> {
         Ok(Map(pairs))
     }
 
-    fn array8(&mut self) -> Result<Array> {
-        let bytes = self.take_sized8()?;
-        let (count, rest) = bytes.split_first().ok_or(DecodeError::SizeMismatch)?;
-        self.array_items(u32::from(*count), rest)
-    }
-
-    fn array32(&mut self) -> Result<Array> {
-        let bytes = self.take_sized32()?;
-        let (count, rest) = bytes.split_first_chunk().ok_or(DecodeError::SizeMismatch)?;
-        self.array_items(u32::from_be_bytes(*count), rest)
-    }
-
-    /// Reads the constructor that all elements share, then the elements.
-    fn array_items(&mut self, count: u32, bytes: &'a [u8]) -> Result<Array> {
-        self.charge_elements(count)?;
-        let mut nested = self.nest(bytes)?;
+    fn array_items(&mut self, code: u8) -> Result<Array> {
         let mut descriptors = Vec::new();
-        let code = loop {
-            match nested.take_u8()? {
-                codes::DESCRIBED if descriptors.len() as u32 >= self.depth_left() => {
-                    return Err(DecodeError::TooDeep);
-                }
-                codes::DESCRIBED => descriptors.push(nested.value()?),
-                code => break code,
-            }
-        };
+        let (count, mut nested, code) = self.enter_array(code, |nested| {
+            descriptors.push(nested.value()?);
+            Ok(())
+        })?;
         let of = type_of(code).ok_or(DecodeError::UnknownCode(code))?;
-        match Width::least_element(code) {
-            0 => nested.charge_zero_width(count)?,
-            least if u64::from(count) * u64::from(least) > nested.rest().len() as u64 => {
-                return Err(DecodeError::CountExceedsBytes { count });
-            }
-            _ => {}
-        }
         let mut elements = Vec::with_capacity(count as usize);
         for _ in 0..count {
             elements.push(nested.value_of(code)?);
         }
         self.adopt(&nested)?;
         Ok(Array { descriptors, of, elements })
+    }
+
+    /// Reads the size, count and constructor of an array whose format code has been read, and
+    /// charges its elements. Returns their number, a decoder that stands in front of them, and
+    /// the format code that they share.
+    pub(super) fn enter_array(
+        &mut self,
+        code: u8,
+        mut read_descriptor: impl FnMut(&mut Decoder<'a>) -> Result<()>,
+    ) -> Result<(u32, Decoder<'a>, u8)> {
+        let (count, bytes) = self.array_header(code)?;
+        self.charge_elements(count)?;
+        let mut nested = self.nest(bytes)?;
+        let mut depth = self.depth_left();
+        let element = loop {
+            match nested.take_u8()? {
+                codes::DESCRIBED => {
+                    depth = depth.checked_sub(1).ok_or(DecodeError::TooDeep)?;
+                    read_descriptor(&mut nested)?;
+                }
+                element => break element,
+            }
+        };
+        if Width::of(element) == Width::Unknown {
+            return Err(DecodeError::UnknownCode(element));
+        }
+        match Width::least_element(element) {
+            0 => nested.charge_zero_width(count)?,
+            least if u64::from(count) * u64::from(least) > nested.rest().len() as u64 => {
+                return Err(DecodeError::CountExceedsBytes { count });
+            }
+            _ => {}
+        }
+        Ok((count, nested, element))
+    }
+
+    fn array_header(&mut self, code: u8) -> Result<(u32, &'a [u8])> {
+        let header = if code == codes::ARRAY8 {
+            self.take_sized8()?.split_first().map(|(count, rest)| (u32::from(*count), rest))
+        } else {
+            let header = self.take_sized32()?.split_first_chunk();
+            header.map(|(count, rest)| (u32::from_be_bytes(*count), rest))
+        };
+        header.ok_or(DecodeError::SizeMismatch)
     }
 
     #[inline]
@@ -315,7 +330,7 @@ fn utf8(bytes: &[u8]) -> Result<String> {
     std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| DecodeError::InvalidUtf8)
 }
 
-fn ascii(bytes: &[u8]) -> Result<&str> {
+pub(super) fn ascii(bytes: &[u8]) -> Result<&str> {
     if !bytes.is_ascii() {
         return Err(DecodeError::InvalidSymbol);
     }

@@ -104,6 +104,23 @@ impl Sections {
     pub fn len(&self) -> usize {
         self.starts[Section::Footer as usize] as usize
     }
+
+    /// Where each section before the body ends: what [`Sections::of_head`] needs to know of it, for
+    /// somebody who keeps a message for long and wants to keep little.
+    #[inline]
+    pub fn head_ends(&self) -> [u32; 5] {
+        let [header, delivery, annotations, properties, application, ..] = self.starts;
+        [header, delivery, annotations, properties, application]
+    }
+
+    /// The sections before the body of a message of `len` bytes. What follows them counts as body,
+    /// and of what kind that is is not known.
+    #[inline]
+    pub fn of_head(ends: [u32; 5], len: u32) -> Sections {
+        let [header, delivery, annotations, properties, application] = ends;
+        let starts = [header, delivery, annotations, properties, application, len, len];
+        Sections { starts, body_kind: BodyKind::Empty }
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +130,14 @@ mod tests {
     #[test]
     fn sections_are_compact() {
         assert!(size_of::<Sections>() <= 40);
+    }
+
+    #[test]
+    fn the_sections_of_the_head_can_be_kept_as_five_numbers() {
+        let sections = Sections { starts: [3, 3, 9, 12, 20, 40, 50], body_kind: BodyKind::Data };
+        let head = Sections::of_head(sections.head_ends(), 50);
+        assert_eq!(head.range(Section::MessageAnnotations), 3..9);
+        assert_eq!((head.bare_start(), head.body_start(), head.len()), (9, 20, 50));
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub mod frame;
 pub mod message;
 pub mod outcome;
 pub mod performative;
+pub mod probe;
 pub mod sasl;
 pub mod section;
 mod sequence;

@@ -210,7 +210,7 @@ impl<'a> Decoder<'a> {
             codes::MAP32 => self.compound32()?,
             code => return Err(unexpected(Type::Map, code)),
         };
-        if compound.count % 2 != 0 {
+        if !compound.count.is_multiple_of(2) {
             return Err(DecodeError::OddMap);
         }
         Ok(compound)

@@ -212,7 +212,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn map_items(&mut self, map: Compound<'a>) -> Result<Map> {
-        if map.count % 2 != 0 {
+        if !map.count.is_multiple_of(2) {
             return Err(DecodeError::OddMap);
         }
         let mut fields = self.enter(map)?;

@@ -52,7 +52,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn walk_pairs(&mut self, map: Compound<'a>) -> Result<()> {
-        if map.count % 2 != 0 {
+        if !map.count.is_multiple_of(2) {
             return Err(DecodeError::OddMap);
         }
         self.walk_items(map)

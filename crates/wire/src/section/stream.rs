@@ -1,6 +1,6 @@
 use super::BodyKind;
 use super::scan::{Order, Part};
-use crate::decode::{DecodeError, Decoder, Limits};
+use crate::decode::{DecodeError, Decoder, Limits, type_of, unexpected};
 use crate::types::{Type, Width, codes};
 
 /// Checks the sections of a message that arrives in pieces and is never in memory as a whole.
@@ -103,10 +103,8 @@ fn section_size(bytes: &[u8]) -> Result<(Part, u64), DecodeError> {
         return Err(descriptor.unknown());
     };
     let mut code = decoder.take_u8()?;
-    if let Some(expected) = expected_type(part) {
-        if crate::decode::type_of(code) != Some(expected) {
-            return Err(crate::decode::unexpected(expected, code));
-        }
+    if let Some(expected) = expected_type(part).filter(|of| type_of(code) != Some(*of)) {
+        return Err(unexpected(expected, code));
     }
     // A value may be described again; what it is described by has to be here.
     while code == codes::DESCRIBED {

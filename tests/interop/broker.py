@@ -44,14 +44,14 @@ class Broker:
 
     def add_user(self):
         subprocess.run(
-            [self.binary, "user", "add", self.USER, "--users", self.users_file, "--password-stdin"],
+            [self.binary, "user", "add", self.USER, "--users-file", self.users_file],
             input=self.PASSWORD + "\n", text=True, check=True, stdout=self.log, stderr=self.log,
         )
 
     def start(self):
         command = [self.binary, "serve", "-p", str(self.port), "--interface", "127.0.0.1",
                    "--no-data-dir"]
-        command += ["--auth", "yes", "--users", self.users_file] if self.guarded else ["--auth", "no"]
+        command += ["--auth", "yes", "--users-file", self.users_file] if self.guarded else ["--auth", "no"]
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd=self.home.name
         )

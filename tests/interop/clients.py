@@ -107,6 +107,8 @@ class Rhea(Suite):
 class Fe2o3(Suite):
     """fe2o3-amqp from crates.io, in a workspace of its own."""
 
+    env = {"RUST_BACKTRACE": "0"}
+
     def install(self, log):
         target = self.folder / "target"
         self.step(log, "cargo", "build", "--quiet", "--locked", "--target-dir", str(target))

@@ -15,8 +15,8 @@ impl Connection {
     /// [`Event::Opened`](crate::Event::Opened)); so take the events and call it again, until it
     /// handles nothing more.
     pub fn handle_bytes(&mut self, now: Now, bytes: &[u8]) -> usize {
-        self.bury();
         if !bytes.is_empty() {
+            self.bury();
             self.timers.received(now);
         }
         self.is_paused = false;

@@ -5,7 +5,7 @@
 //! as they are, and the added pairs: the cost is that of copying the bytes in front of the bare
 //! message, and what is inside the user's annotations is never decoded.
 
-use crate::decode::{Decoder, RawList, RawValue};
+use crate::decode::{Decoder, RawList, RawValue, value_len};
 use crate::descriptor;
 use crate::encode::{CompoundWriter, Encode, ListWriter, encode_descriptor};
 use crate::message::Header;
@@ -122,22 +122,31 @@ fn write_annotations(out: &mut Vec<u8>, old: &[u8], added: &[(Symbol, Value)]) {
 /// Returns which of the added pairs are thereby done; empty if none.
 fn copy_pairs(out: &mut Vec<u8>, items: &[u8], count: u32, added: &[(Symbol, Value)]) -> Vec<bool> {
     let mut replaced = Vec::new();
-    let mut copied = 0;
-    let mut decoder = Decoder::new(items);
+    let (mut copied, mut at) = (0, 0);
     for _ in 0..count / 2 {
         // What is malformed stays so; it is not ours to mend.
-        let Ok(key) = decoder.raw() else { break };
-        let value_at = items.len() - decoder.rest().len();
-        let Ok(value) = decoder.raw() else { break };
-        let Some(i) = key.text().and_then(|key| find(added, key)) else { continue };
-        out.extend_from_slice(&items[copied..value_at]);
-        replace(out, value, &added[i].1);
-        copied = items.len() - decoder.rest().len();
-        replaced.resize(added.len(), false);
-        replaced[i] = true;
+        let Some(key_len) = raw_len(&items[at..]) else { break };
+        let key = RawValue::new(&items[at..at + key_len]);
+        at += key_len;
+        let Some(value_len) = raw_len(&items[at..]) else { break };
+        let value = RawValue::new(&items[at..at + value_len]);
+        if let Some(i) = key.text().and_then(|key| find(added, key)) {
+            out.extend_from_slice(&items[copied..at]);
+            replace(out, value, &added[i].1);
+            copied = at + value_len;
+            replaced.resize(added.len(), false);
+            replaced[i] = true;
+        }
+        at += value_len;
     }
     out.extend_from_slice(&items[copied..]);
     replaced
+}
+
+/// The size of the value that these bytes begin with.
+#[inline(always)]
+fn raw_len(bytes: &[u8]) -> Option<usize> {
+    value_len(bytes).or_else(|| Decoder::new(bytes).raw().ok().map(|value| value.bytes().len()))
 }
 
 /// The last of the added pairs that has this key.

@@ -2,6 +2,7 @@
 //!
 //! Each reads the bytes in every way that a peer can make us read them, and panics if two ways
 //! disagree. Refusing the bytes is always right; believing different things about them is not.
+//! What comes back is whether there was something to believe.
 
 use crate::annotation::{HeadPatch, write_head};
 use crate::decode::{Decode, DecodeError, Decoder, Limits, RawValue};
@@ -14,21 +15,23 @@ use crate::section::{BodyKind, Section, Sections, StreamScanner, scan, scan_head
 use crate::types::{Symbol, Value};
 
 /// Reads bytes as a protocol header, and as frames one after another.
-pub fn frames(mut bytes: &[u8]) {
+pub fn frames(mut bytes: &[u8]) -> bool {
     let _ = Protocol::parse(bytes);
+    let mut believed = false;
     while let Ok(Some(header)) = Header::parse_within(bytes, MAX_FRAME) {
         let Some(body) = header.body(bytes) else { break };
-        match header.kind {
+        believed |= match header.kind {
             FrameKind::Amqp => performative(body),
             FrameKind::Sasl => sasl(body),
-        }
+        };
         bytes = &bytes[header.size as usize..];
     }
+    believed
 }
 
 /// Reads bytes as the body of an AMQP frame.
-pub fn performative(body: &[u8]) {
-    let Ok((decoded, used)) = Performative::decode(body) else { return };
+pub fn performative(body: &[u8]) -> bool {
+    let Ok((decoded, used)) = Performative::decode(body) else { return false };
     let encoded = decoded.to_bytes();
     let (again, all) = Performative::decode(&encoded).expect("what we wrote can be read");
     assert_eq!(all, encoded.len());
@@ -38,25 +41,27 @@ pub fn performative(body: &[u8]) {
         assert_eq!(alone, used);
         message(&body[used..]);
     }
+    true
 }
 
 /// Reads bytes as the body of a SASL frame.
-pub fn sasl(body: &[u8]) {
-    let Ok(decoded) = SaslFrame::from_body(body) else { return };
+pub fn sasl(body: &[u8]) -> bool {
+    let Ok(decoded) = SaslFrame::from_body(body) else { return false };
     let encoded = decoded.to_bytes();
     let mut decoder = Decoder::new(&encoded);
     let again = SaslFrame::decode(&mut decoder).expect("what we wrote can be read");
     assert_eq!(again.to_bytes(), encoded);
+    true
 }
 
 /// Reads bytes as a value.
-pub fn value(bytes: &[u8]) {
+pub fn value(bytes: &[u8]) -> bool {
     let mut eager = Decoder::new(bytes);
     let decoded = eager.value();
     let mut walker = Decoder::new(bytes);
     let walked = walker.walk();
     assert_eq!(decoded.as_ref().err(), walked.as_ref().err(), "decoding and walking agree");
-    let Ok(decoded) = decoded else { return };
+    let Ok(decoded) = decoded else { return false };
     assert_eq!(eager.rest(), walker.rest());
     let mut skipper = Decoder::new(bytes);
     let raw = skipper.raw().expect("what can be decoded can be passed over");
@@ -67,17 +72,18 @@ pub fn value(bytes: &[u8]) {
     let again = Value::from_bytes(&encoded).expect("what we wrote can be read");
     assert_eq!(again.to_bytes(), encoded, "{decoded:?}");
     let _ = decoded.to_string();
+    true
 }
 
 /// Reads bytes as a message.
-pub fn message(bytes: &[u8]) {
+pub fn message(bytes: &[u8]) -> bool {
     let limits = Limits::DEFAULT;
     let head = scan_head(bytes, &limits);
     let streamed = streamed(bytes, &limits);
     let decoded = Message::decode(bytes);
     let Ok(sections) = scan(bytes, &limits) else {
         assert!(decoded.is_err(), "a scan refuses no more than decoding does");
-        return;
+        return false;
     };
     // Only a stream has to give up on descriptors longer than it wants to collect.
     match streamed {
@@ -100,6 +106,7 @@ pub fn message(bytes: &[u8]) {
         let again = Message::decode(&encoded).expect("what we wrote can be read");
         assert_eq!(again.to_bytes(), encoded);
     }
+    true
 }
 
 fn streamed(bytes: &[u8], limits: &Limits) -> Result<BodyKind, DecodeError> {

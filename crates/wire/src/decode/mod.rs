@@ -4,6 +4,7 @@ mod cursor;
 mod error;
 mod field;
 mod limits;
+mod quick;
 mod raw;
 mod skip;
 mod value;
@@ -16,4 +17,5 @@ pub use limits::Limits;
 pub use raw::{RawList, RawMap, RawValue};
 
 pub(crate) use cursor::unexpected;
+pub(crate) use quick::{Quick, compound_len, value_len};
 pub(crate) use value::type_of;

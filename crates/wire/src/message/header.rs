@@ -1,3 +1,4 @@
+use crate::decode::Quick;
 use crate::descriptor;
 
 composite! {
@@ -18,6 +19,21 @@ composite! {
 }
 
 impl Header {
+    /// Reads the list of a header in its usual encoding, and tells how many bytes it takes.
+    #[inline]
+    pub(crate) fn decode_usual(list: &[u8]) -> Option<(Header, usize)> {
+        let (mut fields, used) = Quick::list(list)?;
+        let header = Header {
+            durable: fields.flag()?,
+            priority: fields.optional_ubyte()?.unwrap_or(Header::DEFAULT_PRIORITY),
+            ttl: fields.optional_uint()?,
+            first_acquirer: fields.flag()?,
+            delivery_count: fields.optional_uint()?.unwrap_or(0),
+        };
+        fields.end()?;
+        Some((header, used))
+    }
+
     /// The priority of a message that says nothing about it.
     pub const DEFAULT_PRIORITY: u8 = 4;
 }

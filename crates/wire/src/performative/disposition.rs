@@ -1,6 +1,8 @@
 use super::Role;
 use crate::DeliveryState;
+use crate::decode::Quick;
 use crate::descriptor;
+use crate::types::codes;
 
 composite! {
     /// Tells what became of a range of deliveries (part 2, 2.7.6).
@@ -22,6 +24,24 @@ composite! {
 }
 
 impl Disposition {
+    /// Reads a disposition without state, or with that of most, in its usual encoding.
+    #[inline(always)]
+    pub(super) fn decode_usual(body: &[u8]) -> Option<(Disposition, usize)> {
+        const ACCEPTED: [u8; 4] =
+            [codes::DESCRIBED, codes::SMALL_ULONG, descriptor::ACCEPTED as u8, codes::LIST0];
+        let (mut fields, used) = Quick::composite(body, descriptor::DISPOSITION)?;
+        let disposition = Disposition {
+            role: if fields.optional_boolean()?? { Role::Receiver } else { Role::Sender },
+            first: fields.uint()?,
+            last: fields.optional_uint()?,
+            settled: fields.flag()?,
+            state: fields.optional_exactly(&ACCEPTED)?.then_some(DeliveryState::Accepted),
+            batchable: fields.flag()?,
+        };
+        fields.end()?;
+        Some((disposition, used))
+    }
+
     /// The last delivery of the range.
     pub fn last(&self) -> u32 {
         self.last.unwrap_or(self.first)

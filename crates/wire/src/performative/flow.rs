@@ -1,3 +1,4 @@
+use crate::decode::Quick;
 use crate::descriptor;
 use crate::types::Map;
 
@@ -27,6 +28,29 @@ composite! {
         default echo: bool = false,
         /// More about the link.
         optional properties: Map,
+    }
+}
+
+impl Flow {
+    /// Reads a flow without properties in its usual encoding.
+    #[inline(always)]
+    pub(super) fn decode_usual(body: &[u8]) -> Option<(Flow, usize)> {
+        let (mut fields, used) = Quick::composite(body, descriptor::FLOW)?;
+        let flow = Flow {
+            next_incoming_id: fields.optional_uint()?,
+            incoming_window: fields.uint()?,
+            next_outgoing_id: fields.uint()?,
+            outgoing_window: fields.uint()?,
+            handle: fields.optional_uint()?,
+            delivery_count: fields.optional_uint()?,
+            link_credit: fields.optional_uint()?,
+            available: fields.optional_uint()?,
+            drain: fields.flag()?,
+            echo: fields.flag()?,
+            properties: fields.nothing().map(|()| None)?,
+        };
+        fields.end()?;
+        Some((flow, used))
     }
 }
 

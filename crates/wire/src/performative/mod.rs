@@ -101,16 +101,45 @@ impl<'a> Performative<'a> {
         body: &'a [u8],
         limits: &Limits,
     ) -> Result<(Performative<'a>, usize), DecodeError> {
+        // What messages cost comes first, in its usual encodings.
+        const TRANSFER: u8 = descriptor::TRANSFER as u8;
+        const DISPOSITION: u8 = descriptor::DISPOSITION as u8;
+        const FLOW: u8 = descriptor::FLOW as u8;
+        match body {
+            [_, _, TRANSFER, ..] => {
+                if let Some((transfer, used)) = Transfer::decode_usual(body) {
+                    return Ok((Performative::Transfer(transfer), used));
+                }
+            }
+            [_, _, DISPOSITION, ..] => {
+                if let Some((disposition, used)) = Disposition::decode_usual(body) {
+                    return Ok((Performative::Disposition(disposition), used));
+                }
+            }
+            [_, _, FLOW, ..] => {
+                if let Some((flow, used)) = Flow::decode_usual(body) {
+                    return Ok((Performative::Flow(flow), used));
+                }
+            }
+            _ => {}
+        }
+        Performative::decode_any(body, limits)
+    }
+
+    fn decode_any(
+        body: &'a [u8],
+        limits: &Limits,
+    ) -> Result<(Performative<'a>, usize), DecodeError> {
         let mut decoder = Decoder::with_limits(body, limits);
         let descriptor = decoder.descriptor()?;
         let d = &mut decoder;
         let performative = match descriptor.known() {
-            Some(descriptor::TRANSFER) => Performative::Transfer(Transfer::decode_list(d)?),
-            Some(descriptor::DISPOSITION) => Performative::Disposition(decode_list(d)?),
-            Some(descriptor::FLOW) => Performative::Flow(decode_list(d)?),
             Some(descriptor::OPEN) => Performative::Open(decode_list(d).map(Box::new)?),
             Some(descriptor::BEGIN) => Performative::Begin(decode_list(d).map(Box::new)?),
             Some(descriptor::ATTACH) => Performative::Attach(decode_list(d).map(Box::new)?),
+            Some(descriptor::FLOW) => Performative::Flow(decode_list(d)?),
+            Some(descriptor::TRANSFER) => Performative::Transfer(Transfer::decode_list(d)?),
+            Some(descriptor::DISPOSITION) => Performative::Disposition(decode_list(d)?),
             Some(descriptor::DETACH) => Performative::Detach(decode_list(d).map(Box::new)?),
             Some(descriptor::END) => Performative::End(decode_list(d)?),
             Some(descriptor::CLOSE) => Performative::Close(decode_list(d)?),

@@ -1,6 +1,6 @@
 use super::ReceiverSettleMode;
 use crate::DeliveryState;
-use crate::decode::{DecodeError, Decoder, Descriptor};
+use crate::decode::{DecodeError, Decoder, Descriptor, Quick};
 use crate::descriptor;
 use crate::encode::{Encode, ListWriter};
 
@@ -38,6 +38,35 @@ impl<'a> Transfer<'a> {
     /// follows is the payload.
     #[inline]
     pub fn decode(body: &'a [u8]) -> Result<(Transfer<'a>, usize), DecodeError> {
+        match Transfer::decode_usual(body) {
+            Some(transfer) => Ok(transfer),
+            None => Transfer::decode_any(body),
+        }
+    }
+
+    /// Reads a transfer without state in its usual encoding.
+    #[inline(always)]
+    pub(super) fn decode_usual(body: &'a [u8]) -> Option<(Transfer<'a>, usize)> {
+        let (mut fields, used) = Quick::composite(body, descriptor::TRANSFER)?;
+        let transfer = Transfer {
+            handle: fields.uint()?,
+            delivery_id: fields.optional_uint()?,
+            delivery_tag: fields.optional_binary()?,
+            message_format: fields.optional_uint()?,
+            settled: fields.optional_boolean()?,
+            more: fields.flag()?,
+            rcv_settle_mode: fields.nothing().map(|()| None)?,
+            state: fields.nothing().map(|()| None)?,
+            resume: fields.flag()?,
+            aborted: fields.flag()?,
+            batchable: fields.flag()?,
+        };
+        fields.end()?;
+        Some((transfer, used))
+    }
+
+    #[cold]
+    fn decode_any(body: &'a [u8]) -> Result<(Transfer<'a>, usize), DecodeError> {
         let mut decoder = Decoder::new(body);
         match decoder.descriptor()? {
             Descriptor::Code(descriptor::TRANSFER) => {}
@@ -49,28 +78,21 @@ impl<'a> Transfer<'a> {
     }
 
     /// Reads the list that follows the descriptor.
-    #[inline]
-    pub(crate) fn decode_list(decoder: &mut Decoder<'a>) -> Result<Transfer<'a>, DecodeError> {
+    pub(super) fn decode_list(decoder: &mut Decoder<'a>) -> Result<Transfer<'a>, DecodeError> {
         let mut fields = decoder.list()?;
-        let mut transfer = Transfer {
+        let transfer = Transfer {
             handle: fields.mandatory("transfer.handle")?,
             delivery_id: fields.optional()?,
             delivery_tag: fields.next_field()?.map(|tag| tag.binary()).transpose()?,
             message_format: fields.optional()?,
             settled: fields.optional()?,
-            ..Transfer::default()
+            more: fields.optional()?.unwrap_or(false),
+            rcv_settle_mode: fields.optional()?,
+            state: fields.optional()?,
+            resume: fields.optional()?.unwrap_or(false),
+            aborted: fields.optional()?.unwrap_or(false),
+            batchable: fields.optional()?.unwrap_or(false),
         };
-        // Most transfers end here or with the next field.
-        if fields.left() > 0 {
-            transfer.more = fields.optional()?.unwrap_or(false);
-        }
-        if fields.left() > 0 {
-            transfer.rcv_settle_mode = fields.optional()?;
-            transfer.state = fields.optional()?;
-            transfer.resume = fields.optional()?.unwrap_or(false);
-            transfer.aborted = fields.optional()?.unwrap_or(false);
-            transfer.batchable = fields.optional()?.unwrap_or(false);
-        }
         fields.finish(decoder)?;
         Ok(transfer)
     }

@@ -12,7 +12,10 @@ impl Sections {
         let Some(value) = self.value(bytes, Section::Header) else {
             return Header::default();
         };
-        decode_list(&mut value.decoder()).unwrap_or_default()
+        match Header::decode_usual(value.bytes()) {
+            Some((header, _)) => header,
+            None => decode_list(&mut value.decoder()).unwrap_or_default(),
+        }
     }
 
     /// The delivery annotations.

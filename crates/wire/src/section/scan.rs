@@ -1,8 +1,9 @@
 use super::{BodyKind, Section, Sections};
 use crate::composite::decode_list;
-use crate::decode::{DecodeError, Decoder, Limits};
+use crate::decode::{DecodeError, Decoder, Limits, compound_len, value_len};
 use crate::descriptor;
 use crate::message::Header;
+use crate::types::codes;
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
@@ -20,14 +21,51 @@ pub fn scan(bytes: &[u8], limits: &Limits) -> Result<Sections> {
     let mut order = Order::new(limits);
     while !decoder.is_empty() {
         let start = bytes.len() - decoder.rest().len();
-        let descriptor = decoder.descriptor()?;
-        let Some(part) = descriptor.known().and_then(Part::of) else {
-            return Err(descriptor.unknown());
-        };
-        order.place(part, start as u32)?;
-        part.check(&mut decoder)?;
+        if let Some((part, len)) = usual_section(decoder.rest()) {
+            order.place(part, start as u32)?;
+            decoder.take(len)?;
+        } else {
+            scan_any(&mut decoder, &mut order, start as u32)?;
+        }
     }
     Ok(order.finish(bytes.len() as u32))
+}
+
+/// The section that these bytes begin with and its size, if it is all there and has a descriptor
+/// and a value as nearly all have them.
+#[inline(always)]
+fn usual_section(bytes: &[u8]) -> Option<(Part, usize)> {
+    let [codes::DESCRIBED, codes::SMALL_ULONG, code, value @ ..] = bytes else { return None };
+    let part = Part::of(u64::from(*code))?;
+    let len = match part {
+        Part::Header => Header::decode_usual(value)?.1,
+        Part::DeliveryAnnotations
+        | Part::MessageAnnotations
+        | Part::ApplicationProperties
+        | Part::Footer => compound_len(value, codes::MAP8, codes::MAP32, true)?,
+        Part::Properties | Part::Sequence => {
+            compound_len(value, codes::LIST8, codes::LIST32, false)?
+        }
+        Part::Data if !matches!(value, [codes::BINARY8 | codes::BINARY32, ..]) => return None,
+        Part::Data | Part::Value => value_len(value)?,
+    };
+    Some((part, 3 + len))
+}
+
+/// Passes over one section, whatever it is, or says what is wrong with it.
+#[cold]
+fn scan_any(decoder: &mut Decoder<'_>, order: &mut Order, start: u32) -> Result<()> {
+    begin_section(decoder, order, start)?.check(decoder)
+}
+
+/// Reads the descriptor of a section and puts it in its place.
+fn begin_section(decoder: &mut Decoder<'_>, order: &mut Order, start: u32) -> Result<Part> {
+    let descriptor = decoder.descriptor()?;
+    let Some(part) = descriptor.known().and_then(Part::of) else {
+        return Err(descriptor.unknown());
+    };
+    order.place(part, start)?;
+    Ok(part)
 }
 
 /// Finds the sections in front of the body of a message whose body is still arriving.
@@ -39,11 +77,15 @@ pub fn scan_head(bytes: &[u8], limits: &Limits) -> Result<Option<Sections>> {
     let mut order = Order::new(limits);
     while !decoder.is_empty() {
         let start = bytes.len() - decoder.rest().len();
-        match scan_part(&mut decoder, &mut order, start as u32) {
+        let checked = match begin_section(&mut decoder, &mut order, start as u32) {
             Ok(part) if part.section() >= Section::Body => {
                 return Ok(Some(order.finish(start as u32)));
             }
-            Ok(_) => {}
+            Ok(part) => part.check(&mut decoder),
+            Err(error) => Err(error),
+        };
+        match checked {
+            Ok(()) => {}
             Err(DecodeError::SizeExceedsBytes { size }) if size > limits.max_size => {
                 return Err(DecodeError::TooLarge);
             }
@@ -52,19 +94,6 @@ pub fn scan_head(bytes: &[u8], limits: &Limits) -> Result<Option<Sections>> {
         }
     }
     Ok(None)
-}
-
-/// Reads one section in front of the body, or only the descriptor of the body.
-fn scan_part(decoder: &mut Decoder<'_>, order: &mut Order, start: u32) -> Result<Part> {
-    let descriptor = decoder.descriptor()?;
-    let Some(part) = descriptor.known().and_then(Part::of) else {
-        return Err(descriptor.unknown());
-    };
-    order.place(part, start)?;
-    if part.section() < Section::Body {
-        part.check(decoder)?;
-    }
-    Ok(part)
 }
 
 /// Looks at every value in a message that [`scan`] has accepted: types, sizes, text, depth and
@@ -179,33 +208,40 @@ fn check_header(decoder: &mut Decoder<'_>) -> Result<()> {
 /// Keeps track of which section may come next (part 3, 3.2).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
-    sections: Sections,
+    /// As in [`Sections`], with `ABSENT` for what has not been seen.
+    starts: [u32; 7],
+    body_kind: BodyKind,
     last: Option<Part>,
     left: u32,
 }
 
 impl Order {
+    #[inline]
     pub(super) fn new(limits: &Limits) -> Order {
-        Order { sections: Sections::default(), last: None, left: limits.max_sections }
+        Order {
+            starts: [ABSENT; 7],
+            body_kind: BodyKind::Empty,
+            last: None,
+            left: limits.max_sections,
+        }
     }
 
     /// Accepts a section that begins here, or refuses it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(&mut self, part: Part, start: u32) -> Result<()> {
         self.left = self.left.checked_sub(1).ok_or(DecodeError::TooManySections)?;
-        let section = part.section();
-        let first_open = match self.last {
-            None => 0,
-            Some(last) if section > last.section() => last.section() as usize,
+        if let Some(last) = self.last.filter(|last| part.section() <= last.section()) {
             // Bytes and lists may come in several sections.
-            Some(last) if part == last && matches!(part, Part::Data | Part::Sequence) => {
+            if part == last && matches!(part, Part::Data | Part::Sequence) {
                 return Ok(());
             }
-            Some(_) => return Err(DecodeError::MisplacedSection { section: part.name() }),
-        };
-        self.sections.starts[first_open..section as usize].fill(start);
-        if section == Section::Body {
-            self.sections.body_kind = part.body_kind();
+            return Err(DecodeError::MisplacedSection { section: part.name() });
+        }
+        if part.section() == Section::Body {
+            self.body_kind = part.body_kind();
+        }
+        if part != Part::Header {
+            self.starts[part.section() as usize - 1] = start;
         }
         self.last = Some(part);
         Ok(())
@@ -213,16 +249,24 @@ impl Order {
 
     /// The kind of body that has been seen.
     pub(super) fn body_kind(&self) -> BodyKind {
-        self.sections.body_kind
+        self.body_kind
     }
 
+    /// What is absent begins where the next section does.
     #[inline]
     fn finish(mut self, end: u32) -> Sections {
-        let first_open = self.last.map_or(0, |last| last.section() as usize);
-        self.sections.starts[first_open..].fill(end);
-        self.sections
+        let mut next = end;
+        for start in self.starts.iter_mut().rev() {
+            if *start == ABSENT {
+                *start = next;
+            }
+            next = *start;
+        }
+        Sections { starts: self.starts, body_kind: self.body_kind }
     }
 }
+
+const ABSENT: u32 = u32::MAX;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use mochila_wire::performative::Attach;
+use mochila_wire::performative::{Attach, ReceiverSettleMode};
 use mochila_wire::{AmqpError, DeliveryState};
 
 use crate::{LinkId, Mechanism, Secret, SessionId};
@@ -77,7 +77,8 @@ pub enum Event {
         /// Their state; absent where the receiver says nothing and the default outcome applies.
         state: Option<DeliveryState>,
     },
-    /// The sender settled deliveries to us.
+    /// The sender settled deliveries to us. The range may reach back over deliveries that are
+    /// settled long since: look at those of it that are held.
     IncomingSettled {
         /// The session.
         session: SessionId,
@@ -147,6 +148,8 @@ pub struct TransferEvent {
     pub settled: bool,
     /// Whether the delivery resumes one from before a suspended link was attached again.
     pub resume: bool,
+    /// How this delivery is to be settled, where it differs from the link's mode.
+    pub rcv_settle_mode: Option<ReceiverSettleMode>,
     /// The delivery's state as the sender sees it, such as a transaction.
     pub state: Option<Box<DeliveryState>>,
 }

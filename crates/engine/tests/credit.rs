@@ -299,3 +299,16 @@ fn a_transfer_on_a_link_on_which_we_send_detaches_it() {
     let error = detach(&peer.heard()).unwrap().error.unwrap();
     assert_eq!(error.condition, condition::NOT_ALLOWED);
 }
+
+#[test]
+fn no_flow_goes_out_for_a_link_that_was_not_answered_yet() {
+    let mut peer = RawPeer::begun();
+    peer.send(0, &RawPeer::attach_frame(0, "slow", Role::Sender));
+    let events = peer.events();
+    let Event::Attached { link, peer: attach } = &events[0].event else { panic!("{events:?}") };
+    peer.engine.grant(*link, 5);
+    peer.send(0, &Flow { handle: Some(0), echo: true, ..Flow::default() });
+    assert!(peer.heard().is_empty());
+    peer.engine.answer_attach(*link, mochila_engine::AttachAnswer::echo(attach));
+    assert_eq!(peer.heard_names(), ["attach", "flow"]);
+}

@@ -593,3 +593,35 @@ fn a_flow_with_an_unknown_next_incoming_id_does_not_stop_deliveries() {
     }
     assert_eq!(peer.heard().len(), 100);
 }
+
+#[test]
+fn an_outcome_that_does_not_fit_the_peers_frames_says_less() {
+    let long = "reason ".repeat(200);
+    let outcomes = [
+        DeliveryState::Rejected {
+            error: Some(Box::new(AmqpError::new(condition::INTERNAL_ERROR, long.clone()))),
+        },
+        DeliveryState::Modified {
+            delivery_failed: true,
+            undeliverable_here: false,
+            message_annotations: Some(Map::new().with("x-opt-long", long)),
+        },
+    ];
+    for outcome in outcomes {
+        let client = ConnectionConfig { max_frame_size: 512, ..ConnectionConfig::new("client") };
+        let mut pair = Pair::opened_with(client, ConnectionConfig::new("server"));
+        let (session, theirs) = pair.session();
+        let road = pair.client_sends(session, "q");
+        pair.grant(road, 1);
+        pair.client.outgoing(road.client).unwrap().send(0, false, 0, &[b"m"]);
+        pair.run();
+        pair.server.settle_incoming(theirs, 0, 0, outcome.clone(), true);
+        assert!(pair.server.output().len() <= 512);
+        pair.run();
+        let events = pair.client_events();
+        let Event::Disposition { state: Some(told), .. } = &events[0].event else {
+            panic!("{events:?}")
+        };
+        assert_eq!(std::mem::discriminant(told), std::mem::discriminant(&outcome));
+    }
+}

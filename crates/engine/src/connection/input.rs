@@ -1,4 +1,5 @@
 use mochila_wire::frame::{self, FrameKind};
+use mochila_wire::performative::Transfer;
 use mochila_wire::{Now, Performative, condition};
 
 use super::Connection;
@@ -91,20 +92,13 @@ impl Connection {
         if self.state != State::Open {
             return self.handle_outside_open(body);
         }
-        let (performative, used) = Performative::decode(body)?;
         let channel = header.channel;
-        match performative {
-            Performative::Transfer(transfer) => {
-                let payload = at + used..at + body.len();
-                let tag = match transfer.delivery_tag {
-                    Some(tag) => {
-                        let start = at + (tag.as_ptr().addr() - body.as_ptr().addr());
-                        start..start + tag.len()
-                    }
-                    None => 0..0,
-                };
-                self.handle_transfer(channel, transfer, payload, tag)
-            }
+        if body.starts_with(&TRANSFER) {
+            return self.read_transfer(channel, body, at);
+        }
+        match Performative::decode(body)?.0 {
+            // With another encoding of the descriptor.
+            Performative::Transfer(_) => self.read_transfer(channel, body, at),
             Performative::Disposition(disposition) => self.handle_disposition(channel, disposition),
             Performative::Flow(flow) => self.handle_flow(channel, &flow),
             Performative::Attach(attach) => self.handle_attach(channel, attach),
@@ -116,6 +110,19 @@ impl Connection {
                 Err(Fault::connection(condition::ILLEGAL_STATE, "the connection is open already"))
             }
         }
+    }
+
+    #[inline]
+    fn read_transfer(&mut self, channel: u16, body: &[u8], at: usize) -> Verdict {
+        let (transfer, used) = Transfer::decode(body)?;
+        let tag = match transfer.delivery_tag {
+            Some(tag) => {
+                let start = at + (tag.as_ptr().addr() - body.as_ptr().addr());
+                start..start + tag.len()
+            }
+            None => 0..0,
+        };
+        self.handle_transfer(channel, transfer, at + used..at + body.len(), tag)
     }
 
     /// Handles a frame while the connection opens or closes.
@@ -138,3 +145,6 @@ impl Connection {
         }
     }
 }
+
+/// How almost every transfer begins: its descriptor as a small ulong.
+const TRANSFER: [u8; 3] = [0x00, 0x53, 0x14];

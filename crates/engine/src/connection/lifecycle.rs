@@ -1,5 +1,5 @@
 use mochila_wire::performative::Close;
-use mochila_wire::{AmqpError, Now, condition};
+use mochila_wire::{AmqpError, Now, condition, frame};
 
 use super::state::{Input, State};
 use super::timers::Due;
@@ -162,7 +162,7 @@ impl Connection {
         }
         self.flush();
         let error = error.map(|error| self.fitting(error));
-        self.write(0, &Close { error });
+        frame::write(&mut self.output, 0, &Close { error });
     }
 
     /// Frees what was over before this input.

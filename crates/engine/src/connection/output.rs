@@ -1,5 +1,5 @@
 use mochila_wire::performative::{Disposition, Flow, Role};
-use mochila_wire::{AmqpError, Encode, condition, frame};
+use mochila_wire::{AmqpError, DeliveryState, Encode, condition, frame};
 
 use super::state::State;
 use super::{Connection, channel_of};
@@ -66,8 +66,12 @@ impl Connection {
         }
     }
 
-    /// Writes one frame; one that the peer has no room for closes the connection.
+    /// Writes one frame; one that the peer has no room for closes the connection. Nothing follows
+    /// a close.
     pub(super) fn write(&mut self, channel: u16, performative: &impl Encode) {
+        if !matches!(self.state, State::Opening | State::Open) {
+            return;
+        }
         self.write_open_if_due();
         let start = self.output.len();
         frame::write(&mut self.output, channel, performative);
@@ -85,7 +89,10 @@ impl Connection {
     }
 
     pub(super) fn write_heartbeat(&mut self) {
-        frame::write_empty(&mut self.output);
+        // What waits to be sent is a sign of life too, and must not pile up behind a slow socket.
+        if self.output.is_empty() {
+            frame::write_empty(&mut self.output);
+        }
         self.timers.sent();
     }
 
@@ -110,26 +117,47 @@ impl Connection {
         if entry.outcomes.is_empty() {
             return;
         }
-        if !entry.state.is_usable() {
-            entry.outcomes.take();
-            return;
-        }
-        for run in entry.outcomes.take() {
+        let is_usable = entry.state.is_usable();
+        let mut outcomes = std::mem::take(&mut entry.outcomes);
+        for run in outcomes.take().filter(|_| is_usable) {
             let disposition = Disposition {
                 role: Role::Receiver,
                 first: run.first,
                 last: (run.last != run.first).then_some(run.last),
                 settled: run.settled,
-                state: Some(run.state),
+                state: Some(self.fitting_state(run.state)),
                 batchable: false,
             };
             frame::write(&mut self.output, channel_of(session), &disposition);
+        }
+        if let Some(entry) = self.sessions.get_mut(session.0) {
+            entry.outcomes = outcomes;
+        }
+    }
+
+    /// Cuts what an outcome says besides, if its frame would not fit the peer's largest frame.
+    fn fitting_state(&self, state: DeliveryState) -> DeliveryState {
+        match state {
+            DeliveryState::Rejected { error: Some(error) } => {
+                DeliveryState::Rejected { error: Some(Box::new(self.fitting(*error))) }
+            }
+            DeliveryState::Modified {
+                delivery_failed,
+                undeliverable_here,
+                message_annotations: Some(annotations),
+            } => {
+                let fits = annotations.to_bytes().len() + ERROR_FRAME_BYTES <= self.frame_limit;
+                let message_annotations = fits.then_some(annotations);
+                DeliveryState::Modified { delivery_failed, undeliverable_here, message_annotations }
+            }
+            other => other,
         }
     }
 
     fn write_link_flow(&mut self, link: LinkId) {
         let Some(entry) = self.links.get_mut(link.0) else { return };
-        if !entry.flow_due || !entry.state.may_flow() {
+        // A link that is not answered yet keeps its flow until it is.
+        if !entry.flow_due || !entry.state.is_announced() {
             return;
         }
         entry.flow_due = false;

@@ -83,6 +83,7 @@ impl Connection {
             aborted: transfer.aborted,
             settled: partial.settled,
             resume: partial.resume,
+            rcv_settle_mode: transfer.rcv_settle_mode,
             state: transfer.state.map(Box::new),
         }));
         Ok(())

@@ -77,6 +77,11 @@ impl State {
         matches!(self, State::Asked | State::Asking | State::Attached)
     }
 
+    /// Whether the peer knows our handle.
+    pub(crate) fn is_announced(self) -> bool {
+        matches!(self, State::Asking | State::Attached)
+    }
+
     /// Whether both sides are attached.
     #[inline]
     pub(crate) fn is_attached(self) -> bool {

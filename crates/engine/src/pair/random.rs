@@ -1,17 +1,21 @@
-/// A small seeded generator (splitmix64): the same seed gives the same run.
-#[derive(Clone, Debug)]
-pub struct Random(u64);
+/// A small seeded generator (splitmix64): the same seed gives the same run, and a test that fails
+/// prints its seed.
+#[derive(Debug)]
+pub struct Random {
+    seed: u64,
+    state: u64,
+}
 
 impl Random {
     /// A generator that starts at a seed.
     pub fn new(seed: u64) -> Random {
-        Random(seed)
+        Random { seed, state: seed }
     }
 
     /// The next number.
     pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
@@ -32,6 +36,14 @@ impl Random {
         for chunk in bytes.chunks_mut(8) {
             let random = self.next_u64().to_le_bytes();
             chunk.copy_from_slice(&random[..chunk.len()]);
+        }
+    }
+}
+
+impl Drop for Random {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the random seed was {}", self.seed);
         }
     }
 }

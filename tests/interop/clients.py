@@ -42,13 +42,13 @@ class Suite:
                 failure = error
         raise NotInstalled(f"{command[0]} failed twice: {failure}")
 
-    def once(self, log, stamp, inputs, *commands):
+    def once(self, log, stamp, inputs, *commands, still_there=lambda: True):
         """Runs the commands unless they have succeeded before with the same input files."""
         digest = hashlib.sha256()
         for path in sorted(inputs):
             digest.update(path.read_bytes())
         stamp = self.folder / stamp
-        if stamp.exists() and stamp.read_text() == digest.hexdigest():
+        if stamp.exists() and stamp.read_text() == digest.hexdigest() and still_there():
             return
         for command in commands:
             self.step(log, *command)
@@ -85,12 +85,16 @@ class PythonProton(Suite):
             [sys.executable, "-m", "venv", "--clear", str(venv)],
             [str(venv / "bin" / "pip"), "install", "--quiet", "--requirement", str(requirements)],
             [str(venv / "bin" / "python"), "-c", "import proton"],
+            still_there=lambda: self.has_proton(str(venv / "bin" / "python")),
         )
         return [str(venv / "bin" / "python"), "main.py"]
 
     @staticmethod
     def has_proton(python):
-        return subprocess.run([python, "-c", "import proton"], capture_output=True).returncode == 0
+        try:
+            return not subprocess.run([python, "-c", "import proton"], capture_output=True).returncode
+        except OSError:
+            return False
 
 
 class Rhea(Suite):
@@ -123,9 +127,13 @@ class QpidJms(Suite):
         inputs = [self.folder / "pom.xml", *self.folder.glob("src/**/*.java")]
         self.once(log, "target/installed", inputs,
                   ["mvn", "--quiet", "--batch-mode", "compile", "dependency:build-classpath",
-                   "-Dmdep.outputFile=target/classpath"])
-        classpath = f"target/classes{os.pathsep}{(self.folder / 'target/classpath').read_text()}"
+                   "-Dmdep.outputFile=target/classpath"],
+                  still_there=lambda: all(map(os.path.exists, self.jars())))
+        classpath = os.pathsep.join(["target/classes", *self.jars()])
         return ["java", "-cp", classpath, "mochila.Main"]
+
+    def jars(self):
+        return (self.folder / "target" / "classpath").read_text().strip().split(os.pathsep)
 
 
 class GoAmqp(Suite):

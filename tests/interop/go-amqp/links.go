@@ -2,6 +2,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/Azure/go-amqp"
@@ -24,6 +25,9 @@ var linkCases = []testCase{
 	{"sender and receiver with the same link name", sameName},
 	{"2,000 messages with credit 1 and credit 100", longRuns},
 	{"200 links on one session", manyLinks},
+	{"70,000 messages through one session", manyMessages},
+	{"100 messages of 1 MB through one session", manyLargeMessages},
+	{"a full queue holds its sender back and lets it go on", fullQueue},
 }
 
 func presettled(t *T) {
@@ -269,4 +273,70 @@ func manyLinks(t *T) {
 		t.send(senders[index], "y")
 		t.expect(receiver, "y")
 	}
+}
+
+// sendAll sends count messages of this size, not waiting for one before sending the next; the
+// channel tells when all are accepted.
+func (t *T) sendAll(session *amqp.Session, queue string, count, size int) <-chan error {
+	sender, done := t.sender(session, queue, nil), make(chan error, 1)
+	go func() {
+		receipts := make([]amqp.SendReceipt, count)
+		for index := range receipts {
+			receipt, err := sender.SendWithReceipt(t.ctx, amqp.NewMessage(make([]byte, size)), nil)
+			if err != nil {
+				done <- err
+				return
+			}
+			receipts[index] = receipt
+		}
+		for _, receipt := range receipts {
+			state, err := receipt.Wait(t.ctx)
+			if _, accepted := state.(*amqp.StateAccepted); err == nil && !accepted {
+				err = fmt.Errorf("the outcome is %T", state)
+			}
+			if err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	return done
+}
+
+func (t *T) receiveAll(session *amqp.Session, queue string, count, size int) {
+	receiver := t.receiver(session, queue, &amqp.ReceiverOptions{Credit: 100})
+	for range count {
+		message := t.take(receiver)
+		t.equal(len(message.GetData()), size, "size")
+		t.must(receiver.AcceptMessage(t.soon(), message), "accept")
+	}
+}
+
+func manyMessages(t *T) {
+	session, queue := t.session(), fresh()
+	sent := t.sendAll(session, queue, 70_000, 10)
+	t.receiveAll(session, queue, 70_000, 10)
+	t.must(<-sent, "send")
+}
+
+func manyLargeMessages(t *T) {
+	session, queue := t.session(), fresh()
+	sent := t.sendAll(session, queue, 100, 1_000_000)
+	t.receiveAll(session, queue, 100, 1_000_000)
+	t.must(<-sent, "send")
+}
+
+// fullQueue relies on the size limit that queues have when nothing else is said: 100 MiB.
+func fullQueue(t *T) {
+	sending, receiving := t.session(), t.session()
+	queue := fresh()
+	sent := t.sendAll(sending, queue, 130, 1_000_000)
+	select {
+	case err := <-sent:
+		t.fail("130 MB went into a queue of 100 MiB (%v)", err)
+	case <-time.After(2 * time.Second):
+	}
+	t.receiveAll(receiving, queue, 130, 1_000_000)
+	t.must(<-sent, "send")
 }

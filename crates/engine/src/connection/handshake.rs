@@ -141,7 +141,7 @@ impl Connection {
             self.open = OpenAnswer::Due(None);
         }
         // The application may want to change our open before anything else is answered.
-        self.is_paused = true;
+        self.is_paused = !matches!(self.open, OpenAnswer::Sent);
         self.events.push_back(Event::Opened);
         Ok(())
     }

@@ -1,1 +1,36 @@
 //! Messages, queues and the memory budget: pure machines and the locks around them.
+//!
+//! * [`BatchBuilder`] puts the messages of a publisher's visit into a [`Batch`]: their bytes,
+//!   copied once and paid for from the [`Budget`], and what a queue has to know about each.
+//! * [`SharedQueue`] takes batches in and hands messages out as [`Taken`], by reference. Every
+//!   change returns [`Wakeups`], to be performed after the lock has been released.
+//! * [`Broker`] finds queues by name, makes them when they are first used, and keeps their timers.
+//!
+//! No clock, socket, thread or file: `now` is an argument, and large messages are a trait
+//! ([`LargeBody`]) that the shell implements.
+
+mod budget;
+mod error;
+mod line;
+mod message;
+mod messages;
+mod node;
+mod queue;
+pub mod settings;
+mod slab;
+mod sync;
+mod wake;
+mod wheel;
+
+pub use budget::{Budget, OverLimit, Reservation};
+pub use error::QueueError;
+pub use message::{
+    Batch, BatchBuilder, Content, Delivery, LargeBody, MessageMeta, Overlay, Segment, Taken,
+};
+pub use node::{Broker, BrokerSettings, Pattern};
+pub use queue::{
+    ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, Mode, Outcome, ProducerId,
+    Refusal, Rejected, Settlement, SharedQueue, Statistics, TakeLimit, Taking,
+};
+pub use settings::QueueSettings;
+pub use wake::{Wake, Waker, Wakeups};

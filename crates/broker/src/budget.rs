@@ -1,0 +1,279 @@
+//! The memory of the node: reserved before it is used, given back by `Drop`.
+
+use crate::line::{Line, Place};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use crate::wake::{Waker, Wakeups};
+use std::fmt;
+use std::sync::Arc;
+
+/// What the node may spend on messages.
+///
+/// One compare-and-swap checks the hard limit and charges, so that no number of producers that
+/// come at once gets past it. Above the soft limit producers get no further credit; they wait in a
+/// line, and go on in its order when enough memory has come back.
+pub struct Budget {
+    limit: u64,
+    soft_limit: u64,
+    resume: u64,
+    /// Bytes in use, and in the top bit whether anybody stands in the line. One word, so that
+    /// whoever gives back the decisive byte and whoever joins the line cannot miss each other.
+    used: AtomicU64,
+    peak: AtomicU64,
+    refused: AtomicU64,
+    /// Memory has come back for those who wait.
+    resume_due: AtomicBool,
+    waiting: Mutex<Line<Waker>>,
+}
+
+/// The reservation would have passed the hard limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverLimit {
+    /// Bytes asked for.
+    pub bytes: u64,
+    /// The limit of the node.
+    pub limit: u64,
+}
+
+impl fmt::Display for OverLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} bytes more would exceed the node's {} bytes of memory",
+            self.bytes, self.limit
+        )
+    }
+}
+
+impl std::error::Error for OverLimit {}
+
+impl Budget {
+    /// A budget whose soft limit is seven eighths of `limit_bytes`; 0 means without limit.
+    pub fn new(limit_bytes: u64) -> Arc<Budget> {
+        Budget::with_soft_limit(limit_bytes, limit_bytes - limit_bytes / 8)
+    }
+
+    /// A budget with its own soft limit; 0 means without limit.
+    pub fn with_soft_limit(limit_bytes: u64, soft_limit_bytes: u64) -> Arc<Budget> {
+        let limit = if limit_bytes == 0 { MOST } else { limit_bytes.min(MOST) };
+        let soft_limit = if soft_limit_bytes == 0 { limit } else { soft_limit_bytes.min(limit) };
+        Arc::new(Budget {
+            limit,
+            soft_limit,
+            resume: soft_limit - soft_limit / 16,
+            used: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            resume_due: AtomicBool::new(false),
+            waiting: Mutex::new(Line::default()),
+        })
+    }
+
+    /// Reserves `bytes`, or nothing at all.
+    pub fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Reservation, OverLimit> {
+        // Relaxed: the counter guards no other memory; only its own value matters.
+        let mut word = self.used.load(Ordering::Relaxed);
+        loop {
+            let used = word & MOST;
+            if bytes > self.limit || used > self.limit - bytes {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                return Err(OverLimit { bytes, limit: self.limit });
+            }
+            let charged = word + bytes;
+            match self.used.compare_exchange_weak(
+                word,
+                charged,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    self.note_peak(charged & MOST);
+                    return Ok(Reservation { budget: Arc::clone(self), bytes });
+                }
+                Err(current) => word = current,
+            }
+        }
+    }
+
+    /// Charges `bytes` whatever the limit: for memory that replaces more memory at once, or that
+    /// something already accepted needs.
+    pub fn charge(self: &Arc<Self>, bytes: u64) -> Reservation {
+        let word = self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.note_peak((word & MOST) + bytes);
+        Reservation { budget: Arc::clone(self), bytes }
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed) & MOST
+    }
+
+    /// The hard limit in bytes; `None` without limit.
+    pub fn limit(&self) -> Option<u64> {
+        (self.limit != MOST).then_some(self.limit)
+    }
+
+    /// Above this many bytes producers get no further credit; `None` without limit.
+    pub fn soft_limit(&self) -> Option<u64> {
+        (self.soft_limit != MOST).then_some(self.soft_limit)
+    }
+
+    /// The most bytes that were ever in use.
+    pub fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// How many reservations were refused.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// How many producers wait for memory.
+    pub fn waiting(&self) -> usize {
+        lock(&self.waiting).len()
+    }
+
+    /// True if so much is in use that producers get no further credit.
+    pub fn is_tight(&self) -> bool {
+        self.used() > self.soft_limit
+    }
+
+    /// Joins the line of those who wait for memory, unless there is enough: `None` then. Whoever
+    /// stands in it already, at `old`, stays there.
+    pub(crate) fn wait(&self, waker: &Waker, old: Option<Place>) -> Option<Place> {
+        if !self.is_tight() && old.is_none() {
+            return None;
+        }
+        let mut line = lock(&self.waiting);
+        if old.is_some_and(|old| line.has(old)) {
+            return old;
+        }
+        // From here on whoever brings the use down to `resume` sees the bit. Acquire and release
+        // are not needed: the line itself is behind its mutex.
+        let word = self.used.fetch_or(WAITING, Ordering::Relaxed);
+        if word & MOST <= self.resume {
+            if line.is_empty() {
+                self.used.fetch_and(MOST, Ordering::Relaxed);
+            }
+            return None;
+        }
+        Some(line.join(waker.clone()))
+    }
+
+    /// Leaves the line; nothing happens when the place is stale.
+    pub(crate) fn leave(&self, place: Place) {
+        let mut line = lock(&self.waiting);
+        line.leave(place);
+        if line.is_empty() {
+            self.used.fetch_and(MOST, Ordering::Relaxed);
+        }
+    }
+
+    /// True if [`Budget::resume`] has something to do now.
+    pub(crate) fn is_resume_due(&self) -> bool {
+        self.resume_due.load(Ordering::Relaxed)
+    }
+
+    /// Those who may go on, in order; no more at a time than what is free is likely to serve.
+    ///
+    /// While some are left and memory is free it stays due, so that the next call goes on.
+    pub fn resume(&self) -> Wakeups {
+        let mut wakeups = Wakeups::new();
+        if !self.is_resume_due() {
+            return wakeups;
+        }
+        let mut line = lock(&self.waiting);
+        // Acquire: whoever set it has given memory back before, and that has to be seen below.
+        self.resume_due.swap(false, Ordering::Acquire);
+        let used = self.used();
+        if used > self.resume {
+            // It has been used up again; the drop that brings it down will say so.
+            return wakeups;
+        }
+        let most = (self.soft_limit - used) / PRODUCER_BYTES + 1;
+        while (wakeups.len() as u64) < most {
+            match line.serve() {
+                Some(waker) => wakeups.push(waker),
+                None => break,
+            }
+        }
+        if line.is_empty() {
+            self.used.fetch_and(MOST, Ordering::Relaxed);
+        } else {
+            self.resume_due.store(true, Ordering::Relaxed);
+        }
+        wakeups
+    }
+
+    fn give_back(&self, bytes: u64) {
+        let word = self.used.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(word & MOST >= bytes, "more was given back than had been reserved");
+        if word & WAITING != 0 && (word & MOST) - bytes <= self.resume {
+            // Release: see `resume`.
+            self.resume_due.store(true, Ordering::Release);
+        }
+    }
+
+    fn note_peak(&self, used: u64) {
+        if used > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(used, Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget")
+            .field("used", &self.used())
+            .field("limit", &self.limit())
+            .field("peak", &self.peak())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Memory that has been reserved; it goes back when this is dropped.
+#[must_use = "the memory goes back at once when the reservation is dropped"]
+pub struct Reservation {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// How much is reserved.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes `bytes` out into a reservation of their own; at most what is there.
+    pub fn split(&mut self, bytes: u64) -> Reservation {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Reservation { budget: Arc::clone(&self.budget), bytes }
+    }
+
+    /// Takes in another reservation of the same budget.
+    pub fn merge(&mut self, mut other: Reservation) {
+        assert!(Arc::ptr_eq(&self.budget, &other.budget), "reservations of two budgets");
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.budget.give_back(self.bytes);
+        }
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reservation").field(&self.bytes).finish()
+    }
+}
+
+/// The bit of `used` that says that somebody waits.
+const WAITING: u64 = 1 << 63;
+/// The bits of `used` that count bytes.
+const MOST: u64 = WAITING - 1;
+/// What one producer that goes on is expected to bring: one full visit to its socket.
+const PRODUCER_BYTES: u64 = 256 * 1024;

@@ -1,0 +1,23 @@
+//! Messages: encoded bytes that are shared and never changed, and what a queue knows about them.
+//!
+//! A publisher's visit brings a [`Batch`]: the bytes of its messages in [`Segment`]s, and one
+//! descriptor for each. A consumer's visit takes them out as [`Taken`], by reference.
+
+mod batch;
+mod content;
+mod head;
+mod meta;
+mod overlay;
+mod segment;
+mod taken;
+
+pub use batch::{Batch, BatchBuilder};
+pub use content::{Content, LargeBody};
+pub use meta::MessageMeta;
+pub use overlay::Overlay;
+pub use segment::Segment;
+pub use taken::{Delivery, Taken};
+
+pub(crate) use batch::Incoming;
+pub(crate) use head::Head;
+pub(crate) use taken::NO_OVERLAY;

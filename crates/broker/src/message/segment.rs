@@ -1,0 +1,55 @@
+//! The bytes of the messages that came together.
+
+use super::LargeBody;
+use crate::budget::Reservation;
+use std::fmt;
+use std::sync::Arc;
+
+/// Encoded messages of one publisher, copied once out of the read buffer and never changed.
+///
+/// A segment is shared by the queue and by whoever is sending its messages; its memory goes back
+/// to the budget with its last user.
+pub struct Segment {
+    bytes: Box<[u8]>,
+    large: Option<Arc<dyn LargeBody>>,
+    reservation: Reservation,
+}
+
+impl Segment {
+    pub(crate) fn new(bytes: Box<[u8]>, reservation: Reservation) -> Segment {
+        Segment { bytes, large: None, reservation }
+    }
+
+    /// A segment of one message whose bytes are `large`, and whose first bytes are `head`.
+    pub(crate) fn large(
+        head: Box<[u8]>,
+        large: Arc<dyn LargeBody>,
+        reservation: Reservation,
+    ) -> Segment {
+        Segment { bytes: head, large: Some(large), reservation }
+    }
+
+    /// The bytes in memory.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The message that is too large for memory, if this is one.
+    pub fn large_body(&self) -> Option<&Arc<dyn LargeBody>> {
+        self.large.as_ref()
+    }
+
+    /// What it costs the budget.
+    pub fn reserved_bytes(&self) -> u64 {
+        self.reservation.bytes()
+    }
+}
+
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segment")
+            .field("bytes", &self.bytes.len())
+            .field("large", &self.large.as_ref().map(|body| body.len()))
+            .finish()
+    }
+}

@@ -1,0 +1,144 @@
+//! The messages that one visit of a consumer takes out of a queue.
+
+use super::{Content, Head, Overlay, Segment};
+use crate::messages::Flags;
+use mochila_wire::{HeadPatch, Sections};
+use std::sync::Arc;
+
+/// What a take handed over; a worker owns it and uses it again and again.
+///
+/// It holds each segment once for all its messages, so nothing is counted per message. Clear it
+/// when the messages have been encoded: what it holds keeps memory in use.
+#[derive(Debug, Default)]
+pub struct Taken {
+    deliveries: Vec<Delivery>,
+    segments: Vec<Arc<Segment>>,
+    overlays: Vec<Arc<Overlay>>,
+}
+
+/// A message that was taken, or is being browsed.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    /// Where it stands in its queue; what the consumer's outcome names.
+    pub position: u64,
+    /// How often it has been delivered in vain, before it came here included.
+    pub delivery_count: u32,
+    pub(crate) segment: u32,
+    pub(crate) offset: u32,
+    pub(crate) len: u32,
+    /// What is left of its time to live, if it has one.
+    pub(crate) ttl_ms: u32,
+    pub(crate) overlay: u32,
+    pub(crate) flags: Flags,
+    pub(crate) priority: u8,
+    pub(crate) head: Head,
+}
+
+impl Taken {
+    /// An empty one.
+    pub fn new() -> Taken {
+        Taken::default()
+    }
+
+    /// How many messages.
+    pub fn len(&self) -> usize {
+        self.deliveries.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.deliveries.is_empty()
+    }
+
+    /// The messages in the order of the queue.
+    pub fn deliveries(&self) -> &[Delivery] {
+        &self.deliveries
+    }
+
+    /// The encoded message as it came in.
+    pub fn content(&self, delivery: &Delivery) -> Content<'_> {
+        let bytes = self.bytes(delivery);
+        match self.segments[delivery.segment as usize].large_body() {
+            None => Content::Slice(bytes),
+            Some(body) => Content::Large { head: bytes, body },
+        }
+    }
+
+    /// Its bytes in memory: all, or those before the body of a large one.
+    pub fn bytes(&self, delivery: &Delivery) -> &[u8] {
+        let start = delivery.offset as usize;
+        let segment = &self.segments[delivery.segment as usize];
+        &segment.bytes()[start..start + delivery.len as usize]
+    }
+
+    /// Where its sections before the body are; what follows them counts as body.
+    pub fn sections(&self, delivery: &Delivery) -> Sections {
+        delivery.head.sections(self.bytes(delivery))
+    }
+
+    /// What has to be different in the head of the message that goes out; `None` if it goes out as
+    /// it came in.
+    pub fn patch(&self, delivery: &Delivery) -> Option<HeadPatch<'_>> {
+        let flags = delivery.flags;
+        if !flags.any(Flags::PATCHED) && !flags.has(Flags::CLAIMS_FIRST | Flags::WAS_ACQUIRED) {
+            return None;
+        }
+        let overlay = self.overlays.get(delivery.overlay as usize);
+        Some(HeadPatch {
+            delivery_count: delivery.delivery_count,
+            ttl_ms: flags.any(Flags::TTL).then_some(delivery.ttl_ms),
+            first_acquirer: flags.has(Flags::CLAIMS_FIRST | Flags::WAS_ACQUIRED).then_some(false),
+            drop_delivery_annotations: flags.any(Flags::DELIVERY_ANNOTATIONS),
+            annotations: overlay.map_or(&[], |overlay| overlay.annotations()),
+        })
+    }
+
+    /// Lets go of everything.
+    pub fn clear(&mut self) {
+        self.deliveries.clear();
+        self.segments.clear();
+        self.overlays.clear();
+    }
+
+    /// The index of a segment; messages that lie in the same one usually come one after another.
+    pub(crate) fn segment(&mut self, segment: &Arc<Segment>) -> u32 {
+        if !self.segments.last().is_some_and(|last| Arc::ptr_eq(last, segment)) {
+            self.segments.push(Arc::clone(segment));
+        }
+        (self.segments.len() - 1) as u32
+    }
+
+    pub(crate) fn overlay(&mut self, overlay: &Arc<Overlay>) -> u32 {
+        self.overlays.push(Arc::clone(overlay));
+        (self.overlays.len() - 1) as u32
+    }
+
+    pub(crate) fn push(&mut self, delivery: Delivery) {
+        self.deliveries.push(delivery);
+    }
+}
+
+impl Delivery {
+    /// True if somebody, perhaps this consumer, has acquired it before.
+    pub fn was_acquired(&self) -> bool {
+        self.flags.any(Flags::WAS_ACQUIRED)
+    }
+
+    /// Bytes of it in memory.
+    pub fn bytes_in_memory(&self) -> usize {
+        self.len as usize
+    }
+
+    /// 0 to 9, as the sender said.
+    pub fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// The sender wanted it to survive a crash.
+    pub fn is_durable(&self) -> bool {
+        self.flags.any(Flags::DURABLE)
+    }
+}
+
+/// No overlay.
+pub(crate) const NO_OVERLAY: u32 = u32::MAX;

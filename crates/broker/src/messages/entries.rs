@@ -1,0 +1,191 @@
+//! The entries of a queue, in blocks.
+
+use super::entry::Entry;
+use super::positions::Run;
+use crate::wheel::Timer;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The entries of a queue by position.
+///
+/// Blocks of 128 come into being at the end and go when their last entry does, wherever they
+/// stand: one message that stays behind holds on to one block.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    blocks: BTreeMap<u64, Box<Block>>,
+    /// How many entries.
+    len: u64,
+}
+
+/// Up to 128 entries that follow one another.
+#[derive(Debug)]
+pub(crate) struct Block {
+    entries: Vec<Entry>,
+    /// When they expire; empty unless one of them does.
+    expiries: Vec<u64>,
+    /// Which entries have not been dequeued.
+    live: u128,
+    /// The index of `entries[0]`: not 0 if the block before went while it was being filled.
+    start: u8,
+    /// Set if one of the entries expires.
+    pub(crate) timer: Option<Timer>,
+    /// When `timer` fires.
+    pub(crate) next_expiry_ms: u64,
+}
+
+impl Entries {
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The block into which the entry of `position` goes, with room for up to `more` entries.
+    ///
+    /// Positions must be asked for in order.
+    pub(crate) fn block_for(&mut self, position: u64, more: usize) -> &mut Block {
+        self.blocks
+            .entry(position / BLOCK)
+            .or_insert_with(|| Box::new(Block::new(index_of(position), more)))
+    }
+
+    pub(crate) fn block(&self, number: u64) -> Option<&Block> {
+        self.blocks.get(&number).map(Box::as_ref)
+    }
+
+    pub(crate) fn block_mut(&mut self, number: u64) -> Option<&mut Block> {
+        self.blocks.get_mut(&number).map(Box::as_mut)
+    }
+
+    pub(crate) fn get(&self, position: u64) -> Option<&Entry> {
+        self.block(position / BLOCK)?.get(index_of(position))
+    }
+
+    pub(crate) fn get_mut(&mut self, position: u64) -> Option<&mut Entry> {
+        self.block_mut(position / BLOCK)?.get_mut(index_of(position))
+    }
+
+    /// Notes that entries have been pushed.
+    pub(crate) fn pushed(&mut self, count: u64) {
+        self.len += count;
+    }
+
+    /// Notes that entries of a block have been removed; the timer of a block that goes with them.
+    pub(crate) fn removed(&mut self, number: u64, count: u64) -> Option<Timer> {
+        self.len -= count;
+        let block = self.blocks.get(&number)?;
+        if block.live != 0 {
+            return None;
+        }
+        self.blocks.remove(&number).and_then(|block| block.timer)
+    }
+
+    /// The numbers of the blocks that there are, from `first` to `last`.
+    pub(crate) fn numbers(&self, first: u64, last: u64) -> impl Iterator<Item = u64> {
+        self.blocks.range(first..=last).map(|(number, _)| *number)
+    }
+}
+
+impl Block {
+    fn new(start: usize, more: usize) -> Block {
+        // Where few come at a time the vector grows as usual, so that small queues stay small.
+        let room = BLOCK as usize - start;
+        let capacity = if more >= 32 { room } else { more.min(room) };
+        Block {
+            entries: Vec::with_capacity(capacity),
+            expiries: Vec::new(),
+            live: 0,
+            start: start as u8,
+            timer: None,
+            next_expiry_ms: NEVER,
+        }
+    }
+
+    /// Adds the next entry.
+    pub(crate) fn push(&mut self, entry: Entry, expiry_ms: Option<u64>) {
+        let at = self.entries.len();
+        if let Some(expiry_ms) = expiry_ms {
+            self.expiries.resize(at, NEVER);
+            self.expiries.push(expiry_ms);
+        }
+        self.live |= 1 << (usize::from(self.start) + at);
+        self.entries.push(entry);
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&Entry> {
+        if self.live & 1 << index == 0 {
+            return None;
+        }
+        self.entries.get(index - usize::from(self.start))
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Entry> {
+        if self.live & 1 << index == 0 {
+            return None;
+        }
+        self.entries.get_mut(index - usize::from(self.start))
+    }
+
+    /// Takes an entry out for good, if it is there and `condition` holds.
+    pub(crate) fn remove_if(
+        &mut self,
+        index: usize,
+        condition: impl FnOnce(&Entry) -> bool,
+    ) -> Option<Entry> {
+        let entry = self.get(index).filter(|entry| condition(entry)).copied()?;
+        self.live &= !(1 << index);
+        Some(entry)
+    }
+
+    /// When an entry expires; `NEVER` if it does not.
+    pub(crate) fn expiry_ms(&self, index: usize) -> u64 {
+        let at = index.checked_sub(usize::from(self.start));
+        at.and_then(|at| self.expiries.get(at)).copied().unwrap_or(NEVER)
+    }
+
+    /// The entries that there are.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = usize> + use<> {
+        let mut live = self.live;
+        std::iter::from_fn(move || {
+            let index = live.trailing_zeros() as usize;
+            if index >= BLOCK as usize {
+                return None;
+            }
+            live &= live - 1;
+            Some(index)
+        })
+    }
+}
+
+/// The parts of a run that lie in one block each: its number, and the indexes in it.
+pub(crate) fn pieces(run: Run) -> impl Iterator<Item = (u64, Range<usize>)> {
+    let mut at = run.first;
+    std::iter::from_fn(move || {
+        if at >= run.end() {
+            return None;
+        }
+        let start = index_of(at);
+        let len = (BLOCK - start as u64).min(run.end() - at);
+        let piece = (at / BLOCK, start..start + len as usize);
+        at += len;
+        Some(piece)
+    })
+}
+
+/// The bits of a range of indexes.
+pub(crate) fn mask_of(indexes: Range<usize>) -> u128 {
+    if indexes.is_empty() {
+        return 0;
+    }
+    (u128::MAX >> (BLOCK as usize - indexes.len())) << indexes.start
+}
+
+pub(crate) fn index_of(position: u64) -> usize {
+    (position % BLOCK) as usize
+}
+
+pub(crate) const BLOCK: u64 = 128;
+/// The expiry of an entry that does not expire.
+pub(crate) const NEVER: u64 = u64::MAX;

@@ -1,0 +1,193 @@
+//! An ordered set of positions, as bits.
+
+use std::collections::BTreeMap;
+
+/// Positions in a queue, mostly in runs: one bit each, found in order, 64 at a time.
+///
+/// Pages of 4096 positions exist only where there are members, so a member that stays behind for
+/// days costs nothing for the millions that have passed it.
+#[derive(Debug, Default)]
+pub(crate) struct Positions {
+    pages: BTreeMap<u64, Box<Page>>,
+    len: u64,
+}
+
+/// Positions that follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) first: u64,
+    pub(crate) len: u64,
+}
+
+impl Run {
+    pub(crate) fn new(first: u64, len: u64) -> Run {
+        Run { first, len }
+    }
+
+    /// The position after the last.
+    pub(crate) fn end(&self) -> u64 {
+        self.first + self.len
+    }
+}
+
+#[derive(Debug)]
+struct Page {
+    words: [u64; WORDS],
+    /// Which words are not 0.
+    summary: u64,
+}
+
+impl Positions {
+    /// How many members.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Adds positions of which none is a member.
+    pub(crate) fn insert(&mut self, run: Run) {
+        self.len += run.len;
+        for (number, word, mask) in words(run) {
+            let page = self.pages.entry(number).or_insert_with(Page::empty);
+            debug_assert_eq!(page.words[word] & mask, 0, "a position is added twice");
+            page.words[word] |= mask;
+            page.summary |= 1 << word;
+        }
+    }
+
+    /// Removes positions that are all members.
+    pub(crate) fn remove(&mut self, run: Run) {
+        self.len -= run.len;
+        for (number, word, mask) in words(run) {
+            let Some(page) = self.pages.get_mut(&number) else { continue };
+            debug_assert_eq!(page.words[word] & mask, mask, "a position is not there");
+            page.words[word] &= !mask;
+            if page.words[word] == 0 {
+                page.summary &= !(1 << word);
+                if page.summary == 0 {
+                    self.pages.remove(&number);
+                }
+            }
+        }
+    }
+
+    /// The first members at or after `from`, as far as they follow one another within a word.
+    pub(crate) fn next(&self, from: u64) -> Option<Run> {
+        let mut pages = self.pages.range(from / PAGE..);
+        let (number, page) = pages.next()?;
+        if *number == from / PAGE {
+            if let Some(run) = page.next(*number, from) {
+                return Some(run);
+            }
+            let (number, page) = pages.next()?;
+            return page.next(*number, *number * PAGE);
+        }
+        page.next(*number, *number * PAGE)
+    }
+}
+
+impl Page {
+    fn empty() -> Box<Page> {
+        Box::new(Page { words: [0; WORDS], summary: 0 })
+    }
+
+    /// The first run at or after `from`, which lies in this page.
+    fn next(&self, number: u64, from: u64) -> Option<Run> {
+        let start = word_of(from);
+        let rest = self.words[start] >> (from % 64);
+        let (bits, first) = if rest != 0 {
+            (rest, from)
+        } else {
+            let later = self.summary.checked_shr(start as u32 + 1).unwrap_or(0);
+            if later == 0 {
+                return None;
+            }
+            let word = start + 1 + later.trailing_zeros() as usize;
+            (self.words[word], number * PAGE + word as u64 * 64)
+        };
+        let skip = bits.trailing_zeros();
+        let len = (bits >> skip).trailing_ones();
+        Some(Run::new(first + u64::from(skip), u64::from(len)))
+    }
+}
+
+/// The page, word and bits of each part of a run that lies in one word.
+fn words(run: Run) -> impl Iterator<Item = (u64, usize, u64)> {
+    let mut at = run.first;
+    std::iter::from_fn(move || {
+        if at >= run.end() {
+            return None;
+        }
+        let len = (64 - at % 64).min(run.end() - at);
+        let mask = (u64::MAX >> (64 - len)) << (at % 64);
+        let part = (at / PAGE, word_of(at), mask);
+        at += len;
+        Some(part)
+    })
+}
+
+fn word_of(position: u64) -> usize {
+    (position % PAGE / 64) as usize
+}
+
+const WORDS: usize = 64;
+const PAGE: u64 = 64 * WORDS as u64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_run_that_crosses_pages_is_found_piece_by_piece() {
+        let mut positions = Positions::default();
+        positions.insert(Run::new(4_090, 10));
+        assert_eq!(positions.next(0), Some(Run::new(4_090, 6)));
+        assert_eq!(positions.next(4_096), Some(Run::new(4_096, 4)));
+        assert_eq!(positions.next(4_100), None);
+    }
+
+    #[test]
+    fn one_that_stays_behind_costs_one_page() {
+        let mut positions = Positions::default();
+        positions.insert(Run::new(0, 1_000_000));
+        positions.remove(Run::new(1, 999_998));
+        assert_eq!((positions.len(), positions.pages.len()), (2, 2));
+        assert_eq!(positions.next(1), Some(Run::new(999_999, 1)));
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_an_ordered_set(steps in prop::collection::vec((0u64..20_000, 1u64..200), 1..60)) {
+            let mut positions = Positions::default();
+            let mut model = BTreeSet::new();
+            for (first, len) in steps {
+                let present = |p: &u64| model.contains(p);
+                let run: Vec<u64> = (first..first + len).collect();
+                if run.iter().all(present) {
+                    positions.remove(Run::new(first, len));
+                    run.iter().for_each(|p| { model.remove(p); });
+                } else if !run.iter().any(present) {
+                    positions.insert(Run::new(first, len));
+                    model.extend(run);
+                } else {
+                    for p in run {
+                        if model.remove(&p) {
+                            positions.remove(Run::new(p, 1));
+                        }
+                    }
+                }
+                prop_assert_eq!(positions.len(), model.len() as u64);
+                let next = positions.next(first).map(|run| run.first);
+                prop_assert_eq!(next, model.range(first..).next().copied());
+            }
+            let mut found = Vec::new();
+            let mut from = 0;
+            while let Some(run) = positions.next(from) {
+                found.extend(run.first..run.end());
+                from = run.end();
+            }
+            prop_assert_eq!(found, model.iter().copied().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The broker as the adaptors see it.
+
+use super::{Found, Node, Pattern};
+use crate::budget::Budget;
+use crate::error::QueueError;
+use crate::queue::{DeleteIf, SharedQueue, Statistics};
+use crate::settings::{Defaults, Limits, QueueSettings};
+use crate::sync::{AtomicU64, Ordering};
+use crate::wake::Wakeups;
+use mochila_wire::Now;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a broker is like.
+#[derive(Clone, Debug)]
+pub struct BrokerSettings {
+    /// What all messages together may take; 0 means no limit.
+    pub memory_limit_bytes: u64,
+    /// What queues are like whose settings do not say.
+    pub defaults: Defaults,
+    /// What an address becomes when it is used for the first time.
+    pub patterns: Vec<Pattern>,
+    /// No more queues than this.
+    pub max_queues: usize,
+    /// Something random, so that nobody guesses the names of dynamic queues.
+    pub seed: u128,
+}
+
+impl Default for BrokerSettings {
+    /// Attach to any name and a queue is there.
+    fn default() -> BrokerSettings {
+        BrokerSettings {
+            memory_limit_bytes: 0,
+            defaults: Defaults::default(),
+            patterns: vec![Pattern::any()],
+            max_queues: 10_000_000,
+            seed: 0,
+        }
+    }
+}
+
+/// Queues by name, and the memory that they share.
+pub struct Broker {
+    node: Arc<Node>,
+    patterns: Vec<Pattern>,
+    max_queues: usize,
+    seed: u128,
+    dynamic_names: AtomicU64,
+}
+
+impl Broker {
+    /// A broker without queues.
+    pub fn new(settings: BrokerSettings) -> Arc<Broker> {
+        let budget = Budget::new(settings.memory_limit_bytes);
+        Arc::new(Broker {
+            node: Node::new(budget, settings.defaults),
+            patterns: settings.patterns,
+            max_queues: settings.max_queues,
+            seed: settings.seed,
+            dynamic_names: AtomicU64::new(0),
+        })
+    }
+
+    /// The memory that all messages share.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.node.budget
+    }
+
+    /// What queues are like whose settings do not say.
+    pub fn defaults(&self) -> &Defaults {
+        &self.node.defaults
+    }
+
+    /// The queue of this name, if there is one.
+    pub fn queue(&self, name: &str) -> Option<Arc<SharedQueue>> {
+        self.node.queue(name)
+    }
+
+    /// The queue of this name; it is made if a pattern says so.
+    pub fn open(&self, name: &str) -> Result<Arc<SharedQueue>, QueueError> {
+        if let Some(queue) = self.queue(name) {
+            return Ok(queue);
+        }
+        let pattern = Pattern::of(&self.patterns, name);
+        let pattern = pattern.ok_or_else(|| QueueError::NotFound { name: name.to_owned() })?;
+        match self.add(name, pattern.settings.clone()) {
+            Ok(queue) | Err(Found::Queue(queue)) => Ok(queue),
+            Err(Found::Error(error)) => Err(error),
+        }
+    }
+
+    /// Makes a queue; it is an error if there is one of this name.
+    pub fn create(
+        &self,
+        name: &str,
+        settings: QueueSettings,
+    ) -> Result<Arc<SharedQueue>, QueueError> {
+        self.add(name, settings).map_err(|found| match found {
+            Found::Queue(_) => QueueError::Exists { name: name.to_owned() },
+            Found::Error(error) => error,
+        })
+    }
+
+    /// Makes a queue with a name that nobody has used or can guess, for a dynamic terminus.
+    pub fn create_dynamic(&self, settings: QueueSettings) -> Result<Arc<SharedQueue>, QueueError> {
+        loop {
+            let name = self.dynamic_name();
+            match self.add(&name, settings.clone()) {
+                Ok(queue) => return Ok(queue),
+                Err(Found::Queue(_)) => {}
+                Err(Found::Error(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Deletes a queue, and the messages with it.
+    pub fn delete(&self, name: &str, condition: DeleteIf) -> Result<Wakeups, QueueError> {
+        let queue = self.queue(name);
+        let queue = queue.ok_or_else(|| QueueError::NotFound { name: name.to_owned() })?;
+        queue.delete(condition)
+    }
+
+    /// All queues, in no order.
+    pub fn queues(&self) -> Vec<Arc<SharedQueue>> {
+        self.node.queues()
+    }
+
+    /// How many queues there are.
+    pub fn queue_count(&self) -> usize {
+        self.node.len()
+    }
+
+    /// The numbers of all queues together, of deleted ones too.
+    pub fn statistics(&self) -> Statistics {
+        self.node.statistics()
+    }
+
+    /// Does what is due by time, on all queues; lets those go on who have waited for memory.
+    pub fn handle_timeout(&self, now: Now) -> Wakeups {
+        let mut wakeups = self.node.budget.resume();
+        for queue in self.node.timers.due(now.mono_ms) {
+            wakeups.merge(queue.handle_timeout(now));
+        }
+        wakeups
+    }
+
+    /// The next time [`Broker::handle_timeout`] may have something to do: cheap, to be asked by
+    /// every worker before it goes to sleep.
+    pub fn next_timeout_ms(&self) -> Option<u64> {
+        if self.node.budget.is_resume_due() {
+            return Some(0);
+        }
+        Some(self.node.timers.next_ms()).filter(|next_ms| *next_ms != u64::MAX)
+    }
+
+    fn add(
+        &self,
+        name: &str,
+        settings: QueueSettings,
+    ) -> Result<Arc<SharedQueue>, Found<QueueError>> {
+        check_name(name).map_err(Found::Error)?;
+        let limits = Limits::of(&settings, &self.node.defaults).map_err(QueueError::from);
+        let limits = limits.map_err(Found::Error)?;
+        self.node.add(name, |count| {
+            if count >= self.max_queues {
+                return Err(QueueError::TooMany { limit: self.max_queues });
+            }
+            let reservation = self.node.budget.reserve(QUEUE_COST);
+            let reservation = reservation.map_err(QueueError::NoMemory)?;
+            Ok(SharedQueue::new(name, settings, limits, reservation, &self.node))
+        })
+    }
+
+    fn dynamic_name(&self) -> String {
+        // Relaxed: the number has to be another one each time, nothing more.
+        let number = self.dynamic_names.fetch_add(1, Ordering::Relaxed);
+        let (high, low) = ((self.seed >> 64) as u64, self.seed as u64);
+        let first = mix(number.wrapping_add(high));
+        let second = mix(first ^ low ^ number.rotate_left(32));
+        format!("dynamic-{first:016x}{second:016x}")
+    }
+}
+
+impl fmt::Debug for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Broker")
+            .field("queues", &self.queue_count())
+            .field("budget", self.budget())
+            .finish_non_exhaustive()
+    }
+}
+
+fn check_name(name: &str) -> Result<(), QueueError> {
+    let reason = if name.is_empty() {
+        "it is empty"
+    } else if name.len() > MOST_NAME_BYTES {
+        "it is longer than 1024 bytes"
+    } else if name.starts_with('$') {
+        "names that begin with $ are the node's own"
+    } else if name.chars().any(char::is_control) {
+        "it holds control characters"
+    } else {
+        return Ok(());
+    };
+    Err(QueueError::InvalidName { name: name.escape_debug().take(80).collect(), reason })
+}
+
+/// A bijection under which neighbours are far apart (splitmix64).
+fn mix(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// What a queue without messages takes.
+const QUEUE_COST: u64 = 1024;
+const MOST_NAME_BYTES: usize = 1024;

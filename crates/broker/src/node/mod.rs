@@ -1,0 +1,120 @@
+//! The node: queues by name, the memory that they share, and their timers.
+
+mod broker;
+mod pattern;
+mod timers;
+
+pub use broker::{Broker, BrokerSettings};
+pub use pattern::Pattern;
+
+use crate::budget::Budget;
+use crate::queue::{SharedQueue, Statistics};
+use crate::settings::Defaults;
+use crate::sync::{Mutex, RwLock, lock, read, write};
+use std::collections::HashMap;
+use std::sync::Arc;
+use timers::Timers;
+
+/// What all queues of a node have in common; each of them knows it.
+pub(crate) struct Node {
+    queues: RwLock<HashMap<Box<str>, Arc<SharedQueue>>>,
+    budget: Arc<Budget>,
+    defaults: Defaults,
+    timers: Timers,
+    /// The totals of queues that have been deleted.
+    retired: Mutex<Statistics>,
+}
+
+impl Node {
+    pub(crate) fn new(budget: Arc<Budget>, defaults: Defaults) -> Arc<Node> {
+        Arc::new(Node {
+            queues: RwLock::new(HashMap::new()),
+            budget,
+            defaults,
+            timers: Timers::default(),
+            retired: Mutex::new(Statistics::default()),
+        })
+    }
+
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    pub(crate) fn defaults(&self) -> &Defaults {
+        &self.defaults
+    }
+
+    pub(crate) fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
+    /// The queue of this name, if it has not been deleted.
+    pub(crate) fn queue(&self, name: &str) -> Option<Arc<SharedQueue>> {
+        read(&self.queues).get(name).filter(|queue| !queue.is_deleted()).cloned()
+    }
+
+    /// Adds the queue that `make` makes, unless there is one: that one is the error then.
+    pub(crate) fn add<E>(
+        &self,
+        name: &str,
+        make: impl FnOnce(usize) -> Result<Arc<SharedQueue>, E>,
+    ) -> Result<Arc<SharedQueue>, Found<E>> {
+        let mut queues = write(&self.queues);
+        if let Some(queue) = queues.get(name).filter(|queue| !queue.is_deleted()) {
+            return Err(Found::Queue(Arc::clone(queue)));
+        }
+        let queue = make(queues.len()).map_err(Found::Error)?;
+        queues.insert(name.into(), Arc::clone(&queue));
+        Ok(queue)
+    }
+
+    /// A queue has been deleted. There may be another one of its name by now.
+    pub(crate) fn forget(&self, queue: &SharedQueue, statistics: &Statistics) {
+        let mut queues = write(&self.queues);
+        if queues.get(queue.name()).is_some_and(|there| std::ptr::eq(Arc::as_ptr(there), queue)) {
+            queues.remove(queue.name());
+        }
+        drop(queues);
+        let gone = Statistics {
+            msg_total_enqueues: statistics.msg_total_enqueues,
+            msg_total_dequeues: statistics.msg_total_dequeues + statistics.msg_depth,
+            byte_total_enqueues: statistics.byte_total_enqueues,
+            byte_total_dequeues: statistics.byte_total_dequeues + statistics.byte_depth,
+            acquires: statistics.acquires,
+            releases: statistics.releases,
+            discards_ttl: statistics.discards_ttl,
+            discards_overflow: statistics.discards_overflow,
+            discards_subscriber: statistics.discards_subscriber,
+            discards_purge: statistics.discards_purge,
+            flow_stopped_count: statistics.flow_stopped_count,
+            ..Statistics::default()
+        };
+        lock(&self.retired).add(&gone);
+    }
+
+    /// All queues, in no order.
+    pub(crate) fn queues(&self) -> Vec<Arc<SharedQueue>> {
+        read(&self.queues).values().filter(|queue| !queue.is_deleted()).cloned().collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        read(&self.queues).len()
+    }
+
+    /// The numbers of all queues together, of deleted ones too.
+    pub(crate) fn statistics(&self) -> Statistics {
+        let mut total = *lock(&self.retired);
+        for queue in self.queues() {
+            total.add(&queue.statistics());
+        }
+        total
+    }
+}
+
+/// Why a queue was not added.
+pub(crate) enum Found<E> {
+    /// There is one.
+    Queue(Arc<SharedQueue>),
+    /// It could not be made.
+    Error(E),
+}

@@ -1,0 +1,376 @@
+//! One queue: messages, who gets them, and how many there may be.
+//!
+//! [`Queue`] is the pure machine, made of three parts: `messages` (where each message stands),
+//! a distributor (who gets the next one) and a policy (how much it may hold). [`SharedQueue`] is
+//! the lock around it.
+
+mod consumer;
+mod distributor;
+mod lifetime;
+mod outcome;
+mod policy;
+mod producer;
+mod settle;
+mod shared;
+mod statistics;
+mod take;
+
+pub use consumer::{ConsumerId, ConsumerOptions, Mode};
+pub use outcome::{Outcome, Settlement};
+pub use policy::Refusal;
+pub use producer::ProducerId;
+pub use shared::{ConsumerReport, SharedQueue};
+pub use statistics::Statistics;
+pub use take::{TakeLimit, Taking};
+
+use crate::budget::Budget;
+use crate::error::QueueError;
+use crate::message::Batch;
+use crate::messages::{Dequeued, Messages};
+use crate::settings::{Limits, QueueSettings};
+use crate::wake::{Waker, Wakeups};
+use consumer::{Consumer, Interest};
+use distributor::Distributor;
+use lifetime::{Lifetime, Use};
+use mochila_wire::Now;
+use policy::Policy;
+use producer::Producers;
+use std::sync::Arc;
+
+/// A queue, as a machine: every change returns through `wakeups` whom it may concern.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    settings: QueueSettings,
+    messages: Messages,
+    distributor: Distributor,
+    producers: Producers,
+    policy: Policy,
+    lifetime: Lifetime,
+    /// What cannot be told from the parts.
+    counters: Statistics,
+    /// The connection that an exclusive queue belongs to.
+    owner: Option<u64>,
+    deleted: bool,
+    /// It has been deleted, and its messages have been taken away to be freed.
+    taken_down: bool,
+    budget: Arc<Budget>,
+    wakeups: Wakeups,
+}
+
+/// What became of a batch.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Enqueued {
+    /// How many messages are in the queue now.
+    pub accepted: u32,
+    /// Those that are not, in order; usually there are none.
+    pub rejected: Vec<Rejected>,
+}
+
+/// A message that was not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// Which of the batch.
+    pub index: u32,
+    /// Why.
+    pub reason: Refusal,
+}
+
+/// Under what conditions a queue may be deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeleteIf {
+    /// Only if it has no links.
+    pub unused: bool,
+    /// Only if it has no messages.
+    pub empty: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(settings: QueueSettings, limits: Limits, budget: Arc<Budget>) -> Queue {
+        Queue {
+            messages: Messages::default(),
+            distributor: Distributor::default(),
+            producers: Producers::default(),
+            policy: Policy::new(limits, settings.limit_policy),
+            lifetime: Lifetime::new(&settings),
+            counters: Statistics::default(),
+            owner: None,
+            deleted: false,
+            taken_down: false,
+            budget,
+            wakeups: Wakeups::new(),
+            settings,
+        }
+    }
+
+    pub(crate) fn settings(&self) -> &QueueSettings {
+        &self.settings
+    }
+
+    /// Other settings are in force from now on.
+    pub(crate) fn set_settings(&mut self, now: Now, settings: QueueSettings, limits: Limits) {
+        self.policy.set_limits(limits, settings.limit_policy);
+        self.lifetime.set_policy(&settings);
+        if !settings.exclusive {
+            self.owner = None;
+        }
+        self.settings = settings;
+        self.settle_down(now);
+    }
+
+    /// Adds the messages of a batch as far as the limits allow.
+    pub(crate) fn enqueue(&mut self, now: Now, batch: &Batch) -> Enqueued {
+        let mut rejected = Vec::new();
+        if self.deleted {
+            let all = 0..batch.len() as u32;
+            rejected.extend(all.map(|index| Rejected { index, reason: Refusal::Deleted }));
+            return Enqueued { accepted: 0, rejected };
+        }
+        let before = self.policy.bytes();
+        let added = if self.policy.admit_all(batch.len() as u64, batch.bytes()) {
+            self.messages.enqueue(now, batch, |_, _| true)
+        } else {
+            let policy = &mut self.policy;
+            self.messages.enqueue(now, batch, |index, message| {
+                let admitted = policy.admit(message);
+                let reject = |reason| rejected.push(Rejected { index: index as u32, reason });
+                admitted.map_err(reject).is_ok()
+            })
+        };
+        self.counters.msg_total_enqueues += added.len;
+        self.counters.byte_total_enqueues += self.policy.bytes() - before;
+        self.counters.discards_overflow += rejected.len() as u64;
+        if added.len > 0 {
+            self.distributor.call_browsers(&mut self.wakeups);
+        }
+        self.settle_down(now);
+        Enqueued { accepted: added.len as u32, rejected }
+    }
+
+    pub(crate) fn subscribe(
+        &mut self,
+        now: Now,
+        name: &str,
+        options: ConsumerOptions,
+    ) -> Result<ConsumerId, QueueError> {
+        self.check_open(name)?;
+        let locked = |reason| QueueError::Locked { name: name.to_owned(), reason };
+        if self.owner.is_some_and(|owner| owner != options.owner) {
+            return Err(locked("it belongs to another connection"));
+        }
+        if options.mode == Mode::Acquire {
+            if self.distributor.is_exclusive() {
+                return Err(locked("somebody consumes from it exclusively"));
+            }
+            if options.exclusive && self.distributor.has_acquirer() {
+                return Err(locked("others consume from it already"));
+            }
+        }
+        if self.settings.exclusive {
+            self.owner = Some(options.owner);
+        }
+        let id = self.distributor.add(options);
+        let consumers = self.distributor.len() as u64;
+        self.counters.consumer_count_high = self.counters.consumer_count_high.max(consumers);
+        self.settle_down(now);
+        Ok(id)
+    }
+
+    /// Removes a consumer; what it still holds gets `outcome`.
+    pub(crate) fn unsubscribe(&mut self, now: Now, id: ConsumerId, outcome: &Outcome) {
+        self.settle_all(now, id, outcome);
+        self.distributor.remove(id);
+        if self.distributor.len() == 0 && self.settings.lifetime.is_none() {
+            // A queue that outlives its owner is free for the next one.
+            self.owner = None;
+        }
+        self.settle_down(now);
+    }
+
+    /// The consumer cannot take anything now: others may.
+    pub(crate) fn idle(&mut self, now: Now, id: ConsumerId) {
+        self.distributor.set_idle(id);
+        self.settle_down(now);
+    }
+
+    pub(crate) fn attach_producer(
+        &mut self,
+        now: Now,
+        name: &str,
+        waker: Waker,
+    ) -> Result<ProducerId, QueueError> {
+        self.check_open(name)?;
+        let id = self.producers.add(waker);
+        self.settle_down(now);
+        Ok(id)
+    }
+
+    pub(crate) fn detach_producer(&mut self, now: Now, id: ProducerId) {
+        if self.producers.remove(id, &self.budget) {
+            self.settle_down(now);
+        }
+    }
+
+    /// The credit that a producer may have which wants so much; if 0, it is called when it may
+    /// have some.
+    pub(crate) fn grant(&mut self, now: Now, id: ProducerId, want: u32) -> u32 {
+        if self.deleted || !self.producers.contains(id) {
+            return 0;
+        }
+        let credit = if want == 0 {
+            self.producers.leave(id, &self.budget);
+            0
+        } else if self.policy.is_closed() {
+            self.producers.wait(id);
+            0
+        } else if self.producers.wait_for_memory(id, &self.budget) {
+            0
+        } else {
+            self.producers.leave(id, &self.budget);
+            self.policy.credit(want, self.producers.len())
+        };
+        self.settle_down(now);
+        credit
+    }
+
+    /// Removes up to `most` available messages; returns how many it were.
+    pub(crate) fn purge(&mut self, now: Now, most: u64) -> u64 {
+        let dequeued = self.messages.purge(most);
+        let purged = dequeued.messages();
+        self.counters.discards_purge += purged;
+        self.leave(dequeued);
+        self.settle_down(now);
+        purged
+    }
+
+    /// Does what is due by time; true if there is more.
+    pub(crate) fn handle_timeout(&mut self, now: Now) -> bool {
+        let expired = self.messages.expire(now.mono_ms, EXPIRED_AT_ONCE);
+        let is_more = expired.messages() >= EXPIRED_AT_ONCE;
+        self.expired(expired);
+        self.settle_down(now);
+        is_more
+    }
+
+    pub(crate) fn next_timeout_ms(&self) -> Option<u64> {
+        if self.deleted {
+            return None;
+        }
+        let times = [self.messages.next_expiry_ms(), self.lifetime.due_ms()];
+        times.into_iter().flatten().min()
+    }
+
+    /// The link that made this queue is gone.
+    pub(crate) fn lose_creator(&mut self, now: Now) {
+        self.lifetime.lose_creator();
+        self.settle_down(now);
+    }
+
+    pub(crate) fn delete(&mut self, name: &str, condition: DeleteIf) -> Result<(), QueueError> {
+        self.check_open(name)?;
+        let (consumers, producers) = (self.distributor.len() as u64, self.producers.len() as u64);
+        if condition.unused && consumers + producers > 0 {
+            return Err(QueueError::InUse { name: name.to_owned(), consumers, producers });
+        }
+        if condition.empty && !self.messages.is_empty() {
+            let messages = self.messages.len();
+            return Err(QueueError::NotEmpty { name: name.to_owned(), messages });
+        }
+        self.close();
+        Ok(())
+    }
+
+    pub(crate) fn statistics(&self) -> Statistics {
+        let (messages, available) = (self.messages.len(), self.messages.available().len());
+        Statistics {
+            msg_depth: self.policy.messages(),
+            byte_depth: self.policy.bytes(),
+            unacked_messages: messages - available,
+            consumer_count: self.distributor.len() as u64,
+            producer_count: self.producers.len() as u64,
+            producers_waiting: self.producers.waiting() as u64,
+            flow_stopped: u64::from(self.policy.is_closed()),
+            flow_stopped_count: self.policy.stops(),
+            memory_bytes: self.messages.memory_bytes(),
+            ..self.counters
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        self.policy.limits()
+    }
+
+    /// Whom to call, once the lock has been released.
+    pub(crate) fn take_wakeups(&mut self) -> Wakeups {
+        std::mem::take(&mut self.wakeups)
+    }
+
+    pub(crate) fn messages_mut(&mut self) -> &mut Messages {
+        &mut self.messages
+    }
+
+    /// What is left of a queue that has just been deleted, once; to be freed without the lock.
+    pub(crate) fn take_last(&mut self) -> Option<(Messages, Statistics)> {
+        if !self.deleted || self.taken_down {
+            return None;
+        }
+        self.taken_down = true;
+        let statistics = self.statistics();
+        Some((std::mem::take(&mut self.messages), statistics))
+    }
+
+    pub(crate) fn consumers(&self) -> Vec<ConsumerReport> {
+        let report = |(id, consumer): (ConsumerId, &Consumer)| ConsumerReport {
+            id,
+            owner: consumer.options.owner,
+            mode: consumer.options.mode,
+            exclusive: consumer.options.exclusive,
+            held: consumer.holding.len(),
+            taken: consumer.taken,
+            waiting: matches!(consumer.interest, Interest::Waiting(_)),
+        };
+        self.distributor.iter().map(report).collect()
+    }
+
+    /// Keeps the accounts after messages have left.
+    fn leave(&mut self, dequeued: Dequeued) {
+        self.counters.msg_total_dequeues += dequeued.messages();
+        self.counters.byte_total_dequeues += dequeued.bytes();
+        self.policy.leave(dequeued);
+    }
+
+    fn expired(&mut self, dequeued: Dequeued) {
+        self.counters.discards_ttl += dequeued.messages();
+        self.leave(dequeued);
+    }
+
+    /// What has to be looked at after every change.
+    fn settle_down(&mut self, now: Now) {
+        if self.deleted {
+            return;
+        }
+        if self.producers.waiting() > 0 && !self.policy.is_closed() {
+            let most = u64::from(self.policy.credit(u32::MAX, 1));
+            self.producers.call(most, &mut self.wakeups);
+        }
+        self.distributor.balance(self.messages.available(), &mut self.wakeups);
+        let links = (self.distributor.len() + self.producers.len()) as u64;
+        let current = Use { links, messages: self.messages.len() };
+        if self.lifetime.is_over(now.mono_ms, current) {
+            self.close();
+        }
+    }
+
+    /// Nothing goes in or out any more; those who are still linked are called to notice.
+    fn close(&mut self) {
+        self.deleted = true;
+        self.distributor.call_all(&mut self.wakeups);
+        self.producers.call_all(&mut self.wakeups);
+    }
+
+    fn check_open(&self, name: &str) -> Result<(), QueueError> {
+        if self.deleted { Err(QueueError::Deleted { name: name.to_owned() }) } else { Ok(()) }
+    }
+}
+
+/// So many expired messages are removed before the lock is released for others.
+const EXPIRED_AT_ONCE: u64 = 4096;

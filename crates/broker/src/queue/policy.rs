@@ -1,0 +1,252 @@
+//! How much a queue may hold, and what happens when it is more.
+
+use crate::message::Incoming;
+use crate::messages::Dequeued;
+use crate::settings::{LimitPolicy, Limits};
+
+/// The depth of a queue, its limits, and whether its producers are stopped.
+///
+/// ```text
+///          more than the stop threshold
+///   open ───────────────────────────────▶ stopped
+///        ◀───────────────────────────────
+///          less than both resume thresholds
+/// ```
+///
+/// Without thresholds, a queue that has had to reject a message stops its producers until there is
+/// room again: they would only send it once more.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    limits: Limits,
+    kind: LimitPolicy,
+    messages: u64,
+    bytes: u64,
+    stopped: bool,
+    /// A message has been rejected, and there has been no room since.
+    full: bool,
+    /// How often producers have been stopped.
+    stops: u64,
+}
+
+/// Why a message is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The queue holds as many messages as it may.
+    Count,
+    /// The queue would hold more bytes than it may.
+    Size,
+    /// The message alone is larger than the queue may be.
+    TooLarge,
+    /// The queue has been deleted.
+    Deleted,
+}
+
+impl Policy {
+    pub(crate) fn new(limits: Limits, kind: LimitPolicy) -> Policy {
+        Policy { limits, kind, messages: 0, bytes: 0, stopped: false, full: false, stops: 0 }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Other limits are in force from now on.
+    pub(crate) fn set_limits(&mut self, limits: Limits, kind: LimitPolicy) {
+        self.limits = limits;
+        self.kind = kind;
+        self.full = false;
+        self.update();
+    }
+
+    pub(crate) fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn stops(&self) -> u64 {
+        self.stops
+    }
+
+    /// True if producers get no credit.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.stopped || self.full
+    }
+
+    /// Lets messages in, all of them: false if one by one has to be asked.
+    pub(crate) fn admit_all(&mut self, messages: u64, bytes: u64) -> bool {
+        let fits = messages <= self.limits.max_count.saturating_sub(self.messages)
+            && bytes <= self.limits.max_bytes.saturating_sub(self.bytes);
+        if fits || self.kind == LimitPolicy::Block {
+            self.messages += messages;
+            self.bytes += bytes;
+            self.update();
+            return true;
+        }
+        false
+    }
+
+    /// Lets a message in or not.
+    pub(crate) fn admit(&mut self, message: &Incoming) -> Result<(), Refusal> {
+        let refusal = if self.messages >= self.limits.max_count {
+            Refusal::Count
+        } else if message.size > self.limits.max_bytes {
+            Refusal::TooLarge
+        } else if message.size > self.limits.max_bytes.saturating_sub(self.bytes) {
+            Refusal::Size
+        } else {
+            self.messages += 1;
+            self.bytes += message.size;
+            self.update();
+            return Ok(());
+        };
+        if refusal != Refusal::TooLarge && !self.full {
+            self.full = true;
+            self.stops += u64::from(!self.stopped);
+        }
+        Err(refusal)
+    }
+
+    /// Messages have left.
+    pub(crate) fn leave(&mut self, dequeued: Dequeued) {
+        self.messages -= dequeued.messages();
+        self.bytes -= dequeued.bytes();
+        self.update();
+    }
+
+    /// How much credit one of `producers` may have that wants so much.
+    ///
+    /// Where there is a threshold they share the room below it, each at least one message.
+    pub(crate) fn credit(&self, want: u32, producers: usize) -> u32 {
+        let producers = producers.max(1) as u64;
+        let mut room = u64::from(want);
+        if self.limits.stop_count != Limits::NONE {
+            let left = self.limits.stop_count.saturating_sub(self.messages) + 1;
+            room = room.min(left / producers);
+        }
+        if self.limits.stop_bytes != Limits::NONE {
+            let left = self.limits.stop_bytes.saturating_sub(self.bytes) + 1;
+            let size = self.bytes.checked_div(self.messages).unwrap_or(USUAL_BYTES).max(1);
+            room = room.min(left / size / producers);
+        }
+        room.max(1).min(u64::from(want)) as u32
+    }
+
+    /// Stops the producers or lets them go on, as the depth says.
+    fn update(&mut self) {
+        let limits = &self.limits;
+        if self.stopped {
+            self.stopped =
+                !(self.messages < limits.resume_count && self.bytes < limits.resume_bytes);
+        } else if self.messages > limits.stop_count || self.bytes > limits.stop_bytes {
+            self.stopped = true;
+            self.stops += 1;
+        } else if self.kind == LimitPolicy::Block && !self.full && !self.has_room() {
+            self.full = true;
+            self.stops += 1;
+        }
+        self.full &= !self.has_room();
+    }
+
+    fn has_room(&self) -> bool {
+        self.messages < self.limits.max_count && self.bytes < self.limits.max_bytes
+    }
+}
+
+/// The size of a message, as long as nothing is known about those of a queue.
+const USUAL_BYTES: u64 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::MessageMeta;
+
+    fn message(size: u64) -> Incoming {
+        let len = size as u32;
+        Incoming::for_test(len, size, MessageMeta::default())
+    }
+
+    fn limits() -> Limits {
+        Limits {
+            max_count: 10,
+            max_bytes: 1_000,
+            stop_count: 8,
+            stop_bytes: 800,
+            resume_count: 4,
+            resume_bytes: 400,
+        }
+    }
+
+    fn unstoppable(max_count: u64) -> Limits {
+        Limits {
+            max_count,
+            max_bytes: 1_000,
+            stop_count: Limits::NONE,
+            stop_bytes: Limits::NONE,
+            resume_count: Limits::NONE,
+            resume_bytes: Limits::NONE,
+        }
+    }
+
+    fn leave(policy: &mut Policy, messages: u64, bytes: u64) {
+        policy.leave(Dequeued::for_test(messages, bytes));
+    }
+
+    #[test]
+    fn producers_are_stopped_above_the_threshold_and_go_on_below_the_lower_one() {
+        let mut policy = Policy::new(limits(), LimitPolicy::Reject);
+        assert!(policy.admit_all(8, 80));
+        assert!(!policy.is_closed());
+        assert!(policy.admit_all(1, 10));
+        assert!(policy.is_closed());
+        leave(&mut policy, 5, 50);
+        assert!(policy.is_closed(), "4 is not less than 4");
+        leave(&mut policy, 1, 10);
+        assert!(!policy.is_closed());
+        assert_eq!(policy.stops(), 1);
+    }
+
+    #[test]
+    fn a_message_that_does_not_fit_is_rejected_and_a_smaller_one_still_fits() {
+        let mut policy = Policy::new(limits(), LimitPolicy::Reject);
+        assert_eq!(policy.admit(&message(900)), Ok(()));
+        assert_eq!(policy.admit(&message(101)), Err(Refusal::Size));
+        assert_eq!(policy.admit(&message(1_001)), Err(Refusal::TooLarge));
+        assert_eq!(policy.admit(&message(100)), Ok(()));
+    }
+
+    #[test]
+    fn a_queue_without_thresholds_stops_its_producers_once_it_has_rejected() {
+        let mut policy = Policy::new(unstoppable(2), LimitPolicy::Reject);
+        assert!(policy.admit_all(2, 20));
+        assert!(!policy.is_closed(), "nobody has been rejected yet");
+        assert_eq!(policy.admit(&message(1)), Err(Refusal::Count));
+        assert!(policy.is_closed());
+        leave(&mut policy, 1, 10);
+        assert!(!policy.is_closed());
+    }
+
+    #[test]
+    fn a_blocking_queue_takes_what_was_under_way_and_stops_at_its_limit() {
+        let mut policy = Policy::new(unstoppable(2), LimitPolicy::Block);
+        assert!(policy.admit_all(3, 30));
+        assert!(policy.is_closed());
+        leave(&mut policy, 1, 10);
+        assert!(policy.is_closed());
+        leave(&mut policy, 1, 10);
+        assert!(!policy.is_closed());
+    }
+
+    #[test]
+    fn producers_share_the_room_that_is_left() {
+        let mut policy = Policy::new(limits(), LimitPolicy::Reject);
+        assert_eq!((policy.credit(1_000, 1), policy.credit(1_000, 3)), (1, 1));
+        assert!(policy.admit_all(2, 20));
+        assert_eq!(policy.credit(1_000, 1), 7);
+        assert_eq!(policy.credit(1_000, 2), 3);
+        assert_eq!(policy.credit(1_000, 100), 1);
+        assert_eq!(policy.credit(0, 1), 0);
+    }
+}

@@ -1,0 +1,99 @@
+//! The links that send to a queue.
+
+use crate::budget::Budget;
+use crate::line::{Line, Place};
+use crate::slab::Slab;
+use crate::wake::{Waker, Wakeups};
+
+/// A producer of a queue. It goes stale when the producer detaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProducerId {
+    slot: u32,
+    generation: u32,
+}
+
+/// The producers of a queue, and the line of those who wait for credit.
+#[derive(Debug, Default)]
+pub(crate) struct Producers {
+    producers: Slab<Producer>,
+    waiting: Line<u32>,
+}
+
+#[derive(Debug)]
+struct Producer {
+    waker: Waker,
+    /// Where it stands in the queue's line.
+    place: Option<Place>,
+    /// Where it stands in the line of those who wait for the node's memory.
+    node_place: Option<Place>,
+}
+
+impl Producers {
+    pub(crate) fn len(&self) -> usize {
+        self.producers.len()
+    }
+
+    /// How many wait for credit.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(crate) fn add(&mut self, waker: Waker) -> ProducerId {
+        let producer = Producer { waker, place: None, node_place: None };
+        let (slot, generation) = self.producers.insert(producer);
+        ProducerId { slot, generation }
+    }
+
+    /// Removes one; false if it is not there any more.
+    pub(crate) fn remove(&mut self, id: ProducerId, budget: &Budget) -> bool {
+        self.leave(id, budget);
+        self.producers.remove(id.slot, id.generation).is_some()
+    }
+
+    pub(crate) fn contains(&self, id: ProducerId) -> bool {
+        self.producers.get(id.slot, id.generation).is_some()
+    }
+
+    /// Waits until the queue has room; keeps its place if it waits already.
+    pub(crate) fn wait(&mut self, id: ProducerId) {
+        let Some(producer) = self.producers.get_mut(id.slot, id.generation) else { return };
+        if !producer.place.is_some_and(|place| self.waiting.has(place)) {
+            producer.place = Some(self.waiting.join(id.slot));
+        }
+    }
+
+    /// Waits until the node has memory, if it has not: true then.
+    pub(crate) fn wait_for_memory(&mut self, id: ProducerId, budget: &Budget) -> bool {
+        let Some(producer) = self.producers.get_mut(id.slot, id.generation) else { return false };
+        producer.node_place = budget.wait(&producer.waker, producer.node_place);
+        producer.node_place.is_some()
+    }
+
+    /// Does not wait any more.
+    pub(crate) fn leave(&mut self, id: ProducerId, budget: &Budget) {
+        let Some(producer) = self.producers.get_mut(id.slot, id.generation) else { return };
+        if let Some(place) = producer.place.take() {
+            self.waiting.leave(place);
+        }
+        if let Some(place) = producer.node_place.take() {
+            budget.leave(place);
+        }
+    }
+
+    /// Calls the `most` that have waited longest.
+    pub(crate) fn call(&mut self, most: u64, wakeups: &mut Wakeups) {
+        for _ in 0..most {
+            let Some(slot) = self.waiting.serve() else { break };
+            if let Some(producer) = self.producers.at(slot) {
+                wakeups.push(producer.waker.clone());
+            }
+        }
+    }
+
+    /// Calls everybody, to be told that the queue is gone.
+    pub(crate) fn call_all(&mut self, wakeups: &mut Wakeups) {
+        for producer in self.producers.values() {
+            wakeups.push(producer.waker.clone());
+        }
+    }
+}

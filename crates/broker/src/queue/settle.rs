@@ -1,0 +1,127 @@
+//! What becomes of messages that consumers hold.
+
+use super::{ConsumerId, Outcome, Queue, Settlement};
+use crate::message::Overlay;
+use crate::messages::Run;
+use mochila_wire::{Map, Now};
+
+impl Queue {
+    /// Removes messages that a consumer holds; positions that it does not hold change nothing.
+    ///
+    /// The fast path: runs of positions in order cost one look at each block.
+    pub(crate) fn accept(&mut self, now: Now, id: ConsumerId, positions: &[u64]) {
+        let mut rest = positions;
+        while let Some(first) = rest.first() {
+            let follows = |(index, position): (usize, &u64)| *position == first + index as u64;
+            let len = rest.iter().enumerate().take_while(|pair| follows(*pair)).count();
+            self.dequeue(id, Run::new(*first, len as u64));
+            rest = &rest[len..];
+        }
+        self.tidy(id);
+        self.settle_down(now);
+    }
+
+    /// Removes the messages of a range of positions that a consumer holds.
+    pub(crate) fn accept_range(&mut self, now: Now, id: ConsumerId, first: u64, last: u64) {
+        let end = last.saturating_add(1).min(self.messages.next_position());
+        if first < end {
+            self.dequeue(id, Run::new(first, end - first));
+        }
+        self.tidy(id);
+        self.settle_down(now);
+    }
+
+    /// Settles each message with its own outcome.
+    pub(crate) fn settle(&mut self, now: Now, id: ConsumerId, settlements: &[Settlement]) {
+        let mut rest = settlements;
+        while let Some(first) = rest.first() {
+            let follows = |(index, settlement): (usize, &Settlement)| {
+                settlement.position == first.position + index as u64
+                    && settlement.outcome == first.outcome
+            };
+            let len = rest.iter().enumerate().take_while(|pair| follows(*pair)).count();
+            self.apply(now, id, Run::new(first.position, len as u64), &first.outcome);
+            rest = &rest[len..];
+        }
+        self.tidy(id);
+        self.settle_down(now);
+    }
+
+    /// Settles everything that a consumer holds.
+    pub(crate) fn settle_all(&mut self, now: Now, id: ConsumerId, outcome: &Outcome) {
+        let Some(consumer) = self.distributor.get(id) else { return };
+        let runs: Vec<Run> = consumer.holding.runs().collect();
+        for run in runs {
+            self.apply(now, id, run, outcome);
+        }
+        self.settle_down(now);
+    }
+
+    fn apply(&mut self, now: Now, id: ConsumerId, run: Run, outcome: &Outcome) {
+        match outcome {
+            Outcome::Accept => {
+                self.dequeue(id, run);
+            }
+            Outcome::Reject => self.counters.discards_subscriber += self.dequeue(id, run),
+            Outcome::Release => self.release(now, id, run, false),
+            Outcome::Modify { failed, undeliverable_here, annotations } => {
+                if let Some(annotations) = annotations {
+                    self.annotate(id, run, annotations);
+                }
+                if *undeliverable_here {
+                    self.exclude(id, run);
+                }
+                self.release(now, id, run, *failed);
+            }
+        }
+    }
+
+    /// Removes those messages of a run that a consumer holds, and returns how many it were.
+    fn dequeue(&mut self, id: ConsumerId, run: Run) -> u64 {
+        let Some(consumer) = self.distributor.get_mut(id) else { return 0 };
+        let dequeued = self.messages.accept(run, id.slot);
+        let count = dequeued.messages();
+        consumer.holding.gave(run, count);
+        self.leave(dequeued);
+        count
+    }
+
+    fn release(&mut self, now: Now, id: ConsumerId, run: Run, failed: bool) {
+        let Some(consumer) = self.distributor.get_mut(id) else { return };
+        let returned = self.messages.release(run, id.slot, failed, now.mono_ms);
+        consumer.holding.gave(run, returned.messages);
+        self.counters.releases += returned.messages;
+        if let Some(first) = returned.first {
+            self.distributor.released(first);
+        }
+        self.expired(returned.expired);
+    }
+
+    fn annotate(&mut self, id: ConsumerId, run: Run, annotations: &Map) {
+        for position in run.first..run.end() {
+            if !self.messages.is_held(position, id.slot) {
+                continue;
+            }
+            let old = self.messages.overlay(position);
+            // What would be too much for one message is left out; it keeps what it had.
+            if let Some(overlay) = Overlay::merge(old, annotations, &self.budget) {
+                self.messages.annotate(position, overlay);
+            }
+        }
+    }
+
+    fn exclude(&mut self, id: ConsumerId, run: Run) {
+        for position in run.first..run.end() {
+            if self.messages.is_held(position, id.slot) {
+                let messages = &self.messages;
+                self.distributor.exclude(id, position, |position| messages.contains(position));
+            }
+        }
+    }
+
+    fn tidy(&mut self, id: ConsumerId) {
+        if let Some(consumer) = self.distributor.get_mut(id) {
+            consumer.holding.tidy(|position| self.messages.is_held(position, id.slot));
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The lock around a queue.
+
+use super::{
+    ConsumerId, ConsumerOptions, DeleteIf, Enqueued, Mode, Outcome, ProducerId, Queue, Settlement,
+    Statistics, TakeLimit, Taking,
+};
+use crate::budget::{Budget, Reservation};
+use crate::error::QueueError;
+use crate::message::{Batch, Taken};
+use crate::node::Node;
+use crate::settings::{Limits, QueueSettings};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use crate::wake::{Waker, Wakeups};
+use mochila_wire::Now;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+/// A queue that many threads use.
+///
+/// Every method takes the lock once, does work in proportion to the batch that it is given, and
+/// returns whom to wake after the lock has been released. Payload is neither copied nor freed under
+/// the lock.
+///
+/// A queue that has been deleted answers with [`QueueError::Deleted`], [`Taking::Gone`] or
+/// [`Refusal::Deleted`](super::Refusal::Deleted); whoever was linked to it has been woken to see.
+/// Between finding a queue by name and linking to it, it may be deleted: look it up again then.
+pub struct SharedQueue {
+    name: Box<str>,
+    queue: Mutex<Queue>,
+    deleted: AtomicBool,
+    /// When the node looks at this queue next. Written under the lock of the node's timers.
+    timeout_ms: AtomicU64,
+    budget: Arc<Budget>,
+    node: Weak<Node>,
+    this: Weak<SharedQueue>,
+    _reservation: Reservation,
+}
+
+/// One consumer of a queue, for those who want to know why messages do not move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConsumerReport {
+    /// Its id.
+    pub id: ConsumerId,
+    /// The connection, as it was named at subscription.
+    pub owner: u64,
+    /// Whether it takes or only looks.
+    pub mode: Mode,
+    /// Whether it is the only one that may take.
+    pub exclusive: bool,
+    /// Messages that it holds and has not settled.
+    pub held: u64,
+    /// Messages that it has taken or seen so far.
+    pub taken: u64,
+    /// Whether it waits for messages; if not, it has no credit, or is about to come.
+    pub waiting: bool,
+}
+
+impl SharedQueue {
+    pub(crate) fn new(
+        name: &str,
+        settings: QueueSettings,
+        limits: Limits,
+        reservation: Reservation,
+        node: &Arc<Node>,
+    ) -> Arc<SharedQueue> {
+        let budget = Arc::clone(node.budget());
+        Arc::new_cyclic(|this| SharedQueue {
+            name: name.into(),
+            queue: Mutex::new(Queue::new(settings, limits, Arc::clone(&budget))),
+            deleted: AtomicBool::new(false),
+            timeout_ms: AtomicU64::new(NEVER),
+            budget,
+            node: Arc::downgrade(node),
+            this: Weak::clone(this),
+            _reservation: reservation,
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// True once it has been deleted.
+    pub fn is_deleted(&self) -> bool {
+        self.deleted.load(Ordering::Relaxed)
+    }
+
+    /// What it was asked to be like.
+    pub fn settings(&self) -> QueueSettings {
+        lock(&self.queue).settings().clone()
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> Limits {
+        *lock(&self.queue).limits()
+    }
+
+    /// Adds the messages of a batch as far as the limits allow; empties the batch.
+    pub fn enqueue(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        let result = self.visit(|queue| queue.enqueue(now, batch));
+        batch.clear();
+        result
+    }
+
+    /// Adds a consumer. It is idle until it takes for the first time.
+    pub fn subscribe(&self, now: Now, options: ConsumerOptions) -> Result<ConsumerId, QueueError> {
+        // A consumer that is new wakes nobody.
+        self.visit(|queue| queue.subscribe(now, &self.name, options)).0
+    }
+
+    /// Removes a consumer; what it holds is released.
+    pub fn unsubscribe(&self, now: Now, id: ConsumerId) -> Wakeups {
+        self.unsubscribe_with(now, id, &Outcome::Release)
+    }
+
+    /// Removes a consumer; what it holds gets this outcome (the default outcome of its source, or
+    /// one that counts as a failed attempt if its connection broke).
+    pub fn unsubscribe_with(&self, now: Now, id: ConsumerId, outcome: &Outcome) -> Wakeups {
+        self.visit(|queue| queue.unsubscribe(now, id, outcome)).1
+    }
+
+    /// Hands messages to a consumer, or registers it to be woken: one step.
+    ///
+    /// A consumer that is told [`Taking::More`], or is woken, has to come again or to be idle: the
+    /// queue counts on it and may let others wait.
+    pub fn take(
+        &self,
+        now: Now,
+        id: ConsumerId,
+        limit: TakeLimit,
+        out: &mut Taken,
+    ) -> (Taking, Wakeups) {
+        self.visit(|queue| queue.take(now, id, limit, out))
+    }
+
+    /// The consumer cannot take anything now (no credit, or its peer reads too slowly): it does not
+    /// wait any more, and others get what it had been called for.
+    pub fn idle(&self, now: Now, id: ConsumerId) -> Wakeups {
+        self.visit(|queue| queue.idle(now, id)).1
+    }
+
+    /// Accepts messages by their positions; cheapest if they are in order.
+    pub fn accept(&self, now: Now, id: ConsumerId, positions: &[u64]) -> Wakeups {
+        self.visit(|queue| queue.accept(now, id, positions)).1
+    }
+
+    /// Accepts all that the consumer holds from position `first` to `last`.
+    pub fn accept_range(&self, now: Now, id: ConsumerId, first: u64, last: u64) -> Wakeups {
+        self.visit(|queue| queue.accept_range(now, id, first, last)).1
+    }
+
+    /// Settles messages, each with its own outcome. Positions that the consumer does not hold
+    /// change nothing.
+    pub fn settle(&self, now: Now, id: ConsumerId, settlements: &[Settlement]) -> Wakeups {
+        self.visit(|queue| queue.settle(now, id, settlements)).1
+    }
+
+    /// Settles all that the consumer holds.
+    pub fn settle_all(&self, now: Now, id: ConsumerId, outcome: &Outcome) -> Wakeups {
+        self.visit(|queue| queue.settle_all(now, id, outcome)).1
+    }
+
+    /// Adds a producer.
+    pub fn attach_producer(&self, now: Now, waker: Waker) -> Result<ProducerId, QueueError> {
+        // A producer that is new wakes nobody.
+        self.visit(|queue| queue.attach_producer(now, &self.name, waker)).0
+    }
+
+    /// Removes a producer.
+    pub fn detach_producer(&self, now: Now, id: ProducerId) -> Wakeups {
+        self.visit(|queue| queue.detach_producer(now, id)).1
+    }
+
+    /// How much credit a producer may have that wants `want`: the absolute link credit, from now
+    /// on. With 0 it stands in line, and is woken in its turn when the queue, or the node's memory,
+    /// has room; then it has to ask again, or to detach.
+    pub fn grant(&self, now: Now, id: ProducerId, want: u32) -> (u32, Wakeups) {
+        self.visit(|queue| queue.grant(now, id, want))
+    }
+
+    /// Removes available messages, the oldest first, at most `most`; returns how many it were.
+    pub fn purge(&self, now: Now, most: u64) -> (u64, Wakeups) {
+        let (mut purged, mut wakeups) = (0, Wakeups::new());
+        while purged < most {
+            // In pieces, so that nobody waits for long.
+            let piece = PURGED_AT_ONCE.min(most - purged);
+            let (count, woken) = self.visit(|queue| queue.purge(now, piece));
+            wakeups.merge(woken);
+            purged += count;
+            if count < piece {
+                break;
+            }
+        }
+        (purged, wakeups)
+    }
+
+    /// Other settings are in force from now on.
+    pub fn set_settings(&self, now: Now, settings: QueueSettings) -> Result<Wakeups, QueueError> {
+        let node = self.node.upgrade();
+        let defaults = node.map(|node| *node.defaults()).unwrap_or_default();
+        let limits = Limits::of(&settings, &defaults)?;
+        Ok(self.visit(|queue| queue.set_settings(now, settings, limits)).1)
+    }
+
+    /// The link that made this queue is gone: its lifetime policy may say that it goes too.
+    pub fn lose_creator(&self, now: Now) -> Wakeups {
+        self.visit(|queue| queue.lose_creator(now)).1
+    }
+
+    /// Deletes the queue, and the messages with it.
+    pub fn delete(&self, condition: DeleteIf) -> Result<Wakeups, QueueError> {
+        let (result, wakeups) = self.visit(|queue| queue.delete(&self.name, condition));
+        result.map(|()| wakeups)
+    }
+
+    /// Does what is due by time: messages expire, a queue that nobody uses goes.
+    pub fn handle_timeout(&self, now: Now) -> Wakeups {
+        let mut wakeups = Wakeups::new();
+        loop {
+            let (is_more, woken) = self.visit(|queue| queue.handle_timeout(now));
+            wakeups.merge(woken);
+            if !is_more {
+                return wakeups;
+            }
+        }
+    }
+
+    /// The next time [`SharedQueue::handle_timeout`] may have something to do. The node's timers
+    /// know it too.
+    pub fn next_timeout_ms(&self) -> Option<u64> {
+        lock(&self.queue).next_timeout_ms()
+    }
+
+    /// Its numbers.
+    pub fn statistics(&self) -> Statistics {
+        lock(&self.queue).statistics()
+    }
+
+    /// Its consumers.
+    pub fn consumers(&self) -> Vec<ConsumerReport> {
+        lock(&self.queue).consumers()
+    }
+
+    /// When the node's timers look at this queue; for them alone.
+    pub(crate) fn timeout_ms(&self) -> &AtomicU64 {
+        &self.timeout_ms
+    }
+
+    fn visit<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> (T, Wakeups) {
+        let mut queue = lock(&self.queue);
+        let result = change(&mut queue);
+        let mut wakeups = queue.take_wakeups();
+        let garbage = queue.messages_mut().take_garbage();
+        let compaction = queue.messages_mut().plan_compaction();
+        let timeout_ms = queue.next_timeout_ms().unwrap_or(NEVER);
+        let last = queue.take_last();
+        drop(queue);
+
+        // Large pieces of memory are freed here, and not while others wait for the lock.
+        drop(garbage);
+        if let Some(mut compaction) = compaction {
+            let copy = compaction.copy(&self.budget);
+            let mut queue = lock(&self.queue);
+            queue.messages_mut().install_compaction(&compaction, &copy);
+            let garbage = queue.messages_mut().take_garbage();
+            drop(queue);
+            drop(garbage);
+        }
+        if timeout_ms < self.timeout_ms.load(Ordering::Relaxed)
+            && let (Some(node), Some(this)) = (self.node.upgrade(), self.this.upgrade())
+        {
+            node.timers().set(&this, timeout_ms);
+        }
+        if let Some((messages, statistics)) = last {
+            self.deleted.store(true, Ordering::Relaxed);
+            if let Some(node) = self.node.upgrade() {
+                node.forget(self, &statistics);
+            }
+            drop(messages);
+        }
+        if self.budget.is_resume_due() {
+            wakeups.merge(self.budget.resume());
+        }
+        (result, wakeups)
+    }
+}
+
+impl fmt::Debug for SharedQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedQueue").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+const NEVER: u64 = u64::MAX;
+/// So many messages are purged before the lock is released for others.
+const PURGED_AT_ONCE: u64 = 4096;

@@ -1,0 +1,70 @@
+//! What has happened on a queue, in numbers.
+
+/// Makes the table of statistics: fields, and the names under which they are reported.
+macro_rules! statistics {
+    ($($(#[doc = $doc:literal])+ $field:ident = $name:literal,)+) => {
+        /// A queue's numbers at one moment; the names are those of the Qpid broker.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Statistics {
+            $($(#[doc = $doc])+ pub $field: u64,)+
+        }
+
+        impl Statistics {
+            /// The names of all numbers, in order.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// All numbers with their names.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$(($name, self.$field)),+].into_iter()
+            }
+
+            /// Adds the numbers of another queue, for totals.
+            pub fn add(&mut self, other: &Statistics) {
+                $(self.$field += other.$field;)+
+            }
+        }
+    };
+}
+
+statistics! {
+    /// Messages that have come in.
+    msg_total_enqueues = "msgTotalEnqueues",
+    /// Messages that have gone, for whatever reason.
+    msg_total_dequeues = "msgTotalDequeues",
+    /// Encoded bytes that have come in.
+    byte_total_enqueues = "byteTotalEnqueues",
+    /// Encoded bytes that have gone.
+    byte_total_dequeues = "byteTotalDequeues",
+    /// Messages in the queue, acquired ones included.
+    msg_depth = "msgDepth",
+    /// Encoded bytes in the queue.
+    byte_depth = "byteDepth",
+    /// Messages that have been handed to a consumer.
+    acquires = "acquires",
+    /// Messages that a consumer has given back.
+    releases = "releases",
+    /// Messages that have expired.
+    discards_ttl = "discardsTtl",
+    /// Messages that were refused because of a limit.
+    discards_overflow = "discardsOverflow",
+    /// Messages that a consumer has rejected.
+    discards_subscriber = "discardsSubscriber",
+    /// Messages that were purged.
+    discards_purge = "discardsPurge",
+    /// Messages that are acquired and not settled.
+    unacked_messages = "unackedMessages",
+    /// Links that take messages, browsers included.
+    consumer_count = "consumerCount",
+    /// The most there have been.
+    consumer_count_high = "consumerCountHigh",
+    /// Links that send messages.
+    producer_count = "producerCount",
+    /// Links that wait for credit.
+    producers_waiting = "producersWaiting",
+    /// 1 if producers get no credit.
+    flow_stopped = "flowStopped",
+    /// How often producers have been stopped.
+    flow_stopped_count = "flowStoppedCount",
+    /// Bytes of memory that the messages take.
+    memory_bytes = "memoryBytes",
+}

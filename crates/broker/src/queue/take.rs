@@ -1,0 +1,135 @@
+//! Taking messages out of a queue, or registering for the next one.
+
+use super::{ConsumerId, EXPIRED_AT_ONCE, Queue};
+use crate::message::Taken;
+use crate::messages::{Run, Taker};
+use mochila_wire::Now;
+
+/// How much a consumer takes at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakeLimit {
+    /// At most so many messages: as many as it has credit for.
+    pub messages: u32,
+    /// At most so many bytes in memory: as many as there is room for in the output. A message that
+    /// is larger is handed over alone.
+    pub bytes: usize,
+}
+
+/// How a take ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taking {
+    /// Nothing is left for this consumer: it will be woken when there is.
+    Waiting,
+    /// There is more, but others have to get their share first, or the bytes were enough. The
+    /// queue counts on the consumer to come again soon, or to say that it is idle.
+    More,
+    /// It got as many messages as it asked for, and is idle: it takes again when it can.
+    Satisfied,
+    /// The queue has been deleted, or the consumer is not subscribed any more.
+    Gone,
+}
+
+impl Queue {
+    /// Hands over messages, and says what the consumer is to do next: the same step.
+    pub(crate) fn take(
+        &mut self,
+        now: Now,
+        id: ConsumerId,
+        limit: TakeLimit,
+        out: &mut Taken,
+    ) -> Taking {
+        if self.deleted {
+            return Taking::Gone;
+        }
+        let Some(consumer) = self.distributor.get(id) else { return Taking::Gone };
+        let is_satisfied = if consumer.is_browser() {
+            self.browse(now, id, limit, out)
+        } else {
+            self.acquire(now, id, limit, out)
+        };
+        let taking = if is_satisfied {
+            self.distributor.set_idle(id);
+            Taking::Satisfied
+        } else if self.has_more(id) {
+            self.distributor.set_expected(id);
+            Taking::More
+        } else {
+            self.distributor.set_waiting(id);
+            Taking::Waiting
+        };
+        self.settle_down(now);
+        taking
+    }
+
+    /// True if it got as many messages as it asked for.
+    fn acquire(&mut self, now: Now, id: ConsumerId, limit: TakeLimit, out: &mut Taken) -> bool {
+        let wanted = u64::from(limit.messages);
+        let share = self.distributor.share(id, self.messages.available().len());
+        let most = share.min(wanted);
+        let (mut taken, mut expired, mut from) = (0, 0, 0);
+        let mut bytes = limit.bytes;
+        while taken < most && expired < EXPIRED_AT_ONCE {
+            let Some(consumer) = self.distributor.get_mut(id) else { break };
+            let Some(mut run) = consumer.next(self.messages.available(), from) else { break };
+            run.len = run.len.min(most - taken);
+            let is_empty_handed = taken == 0;
+            let taker = Taker { slot: id.slot, now_ms: now.mono_ms, bytes, is_empty_handed };
+            let acquired = self.messages.acquire(run, taker, out);
+            taken += acquired.messages;
+            expired += acquired.expired.messages();
+            bytes = bytes.saturating_sub(acquired.bytes);
+            from = acquired.end;
+            let looked_at = Run::new(run.first, acquired.end - run.first);
+            consumer.taken += acquired.messages;
+            if consumer.options.settled {
+                let dequeued = self.messages.accept(looked_at, id.slot);
+                self.leave(dequeued);
+            } else {
+                consumer.holding.took(looked_at, acquired.messages);
+            }
+            self.expired(acquired.expired);
+            if acquired.end < run.end() {
+                break;
+            }
+        }
+        self.counters.acquires += taken;
+        let consumer = self.distributor.get_mut(id);
+        if let Some(exclusions) = consumer.and_then(|consumer| consumer.exclusions.as_mut()) {
+            exclusions.advance(self.messages.available());
+        }
+        taken == wanted
+    }
+
+    /// True if it has seen as many messages as it asked for.
+    fn browse(&mut self, now: Now, id: ConsumerId, limit: TakeLimit, out: &mut Taken) -> bool {
+        let Some(consumer) = self.distributor.get_mut(id) else { return false };
+        let wanted = u64::from(limit.messages);
+        let mut seen = 0;
+        let mut bytes = limit.bytes;
+        while seen < wanted {
+            let Some(mut run) = self.messages.available().next(consumer.cursor) else {
+                consumer.cursor = self.messages.next_position();
+                break;
+            };
+            run.len = run.len.min(wanted - seen);
+            let is_empty_handed = seen == 0;
+            let taker = Taker { slot: id.slot, now_ms: now.mono_ms, bytes, is_empty_handed };
+            let shown = self.messages.browse(run, taker, out);
+            seen += shown.messages;
+            bytes = bytes.saturating_sub(shown.bytes);
+            consumer.cursor = shown.end;
+            if shown.end < run.end() {
+                break;
+            }
+        }
+        consumer.taken += seen;
+        seen == wanted
+    }
+
+    /// True if there is something that a consumer could take.
+    fn has_more(&self, id: ConsumerId) -> bool {
+        let Some(consumer) = self.distributor.get(id) else { return false };
+        let from = if consumer.is_browser() { consumer.cursor } else { 0 };
+        consumer.next(self.messages.available(), from).is_some()
+    }
+}

@@ -1,0 +1,467 @@
+//! The one table of queue arguments: what there is, under which names, and what it means.
+
+use super::{LifetimePolicy, LimitPolicy, QueueSettings};
+use mochila_wire::{Map, Value};
+use std::fmt;
+
+/// One argument of a queue.
+#[derive(Debug)]
+pub struct Argument {
+    /// Its name in the Qpid tools and in the properties of nodes.
+    pub name: &'static str,
+    /// Its plain name, used in configuration files and by management.
+    pub plain: &'static str,
+    /// Other names under which it is understood.
+    pub aliases: &'static [&'static str],
+    /// What values it takes.
+    pub kind: ArgumentKind,
+    /// What it means, in a sentence.
+    pub doc: &'static str,
+    write: fn(&mut QueueSettings, Argued),
+    read: fn(&QueueSettings) -> Option<Argued>,
+}
+
+/// What values an argument takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentKind {
+    /// A number of messages.
+    Count,
+    /// A number of bytes.
+    Bytes,
+    /// A number of seconds.
+    Seconds,
+    /// Yes or no.
+    Flag,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// The value of an argument, of the type that its kind says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Argued {
+    Number(u64),
+    Flag(bool),
+    Choice(&'static str),
+}
+
+/// Why settings are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingsError {
+    /// No argument has this name.
+    UnknownArgument {
+        /// The name.
+        name: String,
+    },
+    /// The argument does not take this value.
+    InvalidValue {
+        /// The argument.
+        name: &'static str,
+        /// What it takes.
+        expected: String,
+        /// What it was given.
+        found: String,
+    },
+    /// One argument must not be larger than the other.
+    Conflict {
+        /// The one that is larger, and its value.
+        larger: (&'static str, u64),
+        /// The other one.
+        smaller: (&'static str, u64),
+    },
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsError::UnknownArgument { name } => {
+                write!(f, "'{}' is not an argument of a queue", name.escape_debug())
+            }
+            SettingsError::InvalidValue { name, expected, found } => {
+                write!(f, "{name} takes {expected}, not {found}")
+            }
+            SettingsError::Conflict { larger, smaller } => write!(
+                f,
+                "{} ({}) must not be larger than {} ({})",
+                larger.0, larger.1, smaller.0, smaller.1
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+/// Every argument that a queue has.
+pub static ARGUMENTS: &[Argument] = &[
+    Argument {
+        name: "durable",
+        plain: "durable",
+        aliases: &[],
+        kind: ArgumentKind::Flag,
+        doc: "The queue and its durable messages survive a restart.",
+        write: |settings, value| settings.durable = value.flag(),
+        read: |settings| Some(Argued::Flag(settings.durable)),
+    },
+    Argument {
+        name: "exclusive",
+        plain: "exclusive",
+        aliases: &[],
+        kind: ArgumentKind::Flag,
+        doc: "Only the connection that uses the queue first may consume from it.",
+        write: |settings, value| settings.exclusive = value.flag(),
+        read: |settings| Some(Argued::Flag(settings.exclusive)),
+    },
+    Argument {
+        name: "auto-delete",
+        plain: "auto-delete",
+        aliases: &["auto_delete", "autodelete"],
+        kind: ArgumentKind::Flag,
+        doc: "The queue is deleted when nobody uses it any more, or as lifetime-policy says.",
+        write: |settings, value| match (value.flag(), settings.lifetime) {
+            (true, None) => settings.lifetime = Some(LifetimePolicy::DeleteOnNoLinks),
+            (true, Some(_)) => {}
+            (false, _) => settings.lifetime = None,
+        },
+        read: |settings| Some(Argued::Flag(settings.lifetime.is_some())),
+    },
+    Argument {
+        name: "lifetime-policy",
+        plain: "lifetime-policy",
+        aliases: &["qpid.lifetime-policy"],
+        kind: ArgumentKind::Choice(LIFETIMES),
+        doc: "When the queue is deleted by itself.",
+        write: |settings, value| settings.lifetime = lifetime(value.choice()),
+        read: |settings| settings.lifetime.map(|policy| Argued::Choice(lifetime_name(policy))),
+    },
+    Argument {
+        name: "qpid.auto_delete_timeout",
+        plain: "auto-delete-timeout",
+        aliases: &[],
+        kind: ArgumentKind::Seconds,
+        doc: "How long the queue lives on when its lifetime is over; implies auto-delete.",
+        write: |settings, value| {
+            settings.auto_delete_delay_ms = value.number() * 1_000;
+            if value.number() > 0 && settings.lifetime.is_none() {
+                settings.lifetime = Some(LifetimePolicy::DeleteOnNoLinks);
+            }
+        },
+        read: |settings| {
+            let seconds = settings.auto_delete_delay_ms / 1_000;
+            (seconds > 0).then_some(Argued::Number(seconds))
+        },
+    },
+    Argument {
+        name: "qpid.max_count",
+        plain: "max-count",
+        aliases: &["max-queue-count"],
+        kind: ArgumentKind::Count,
+        doc: "The most messages the queue holds, acquired ones included; 0 means no limit.",
+        write: |settings, value| settings.max_count = Some(value.number()),
+        read: |settings| settings.max_count.map(Argued::Number),
+    },
+    Argument {
+        name: "qpid.max_size",
+        plain: "max-size",
+        aliases: &["max-queue-size"],
+        kind: ArgumentKind::Bytes,
+        doc: "The most bytes of messages the queue holds, acquired ones included; 0 means no limit.",
+        write: |settings, value| settings.max_bytes = Some(value.number()),
+        read: |settings| settings.max_bytes.map(Argued::Number),
+    },
+    Argument {
+        name: "qpid.policy_type",
+        plain: "limit-policy",
+        aliases: &["policy-type"],
+        kind: ArgumentKind::Choice(LIMIT_POLICIES),
+        doc: "At the limit messages are rejected, or their producers are held back.",
+        write: |settings, value| settings.limit_policy = limit_policy(value.choice()),
+        read: |settings| Some(Argued::Choice(settings.limit_policy.name())),
+    },
+    Argument {
+        name: "qpid.flow_stop_count",
+        plain: "flow-stop-count",
+        aliases: &[],
+        kind: ArgumentKind::Count,
+        doc: "Above so many messages producers get no credit: 80 % of the limit, never if 0.",
+        write: |settings, value| settings.flow_stop_count = Some(value.number()),
+        read: |settings| settings.flow_stop_count.map(Argued::Number),
+    },
+    Argument {
+        name: "qpid.flow_resume_count",
+        plain: "flow-resume-count",
+        aliases: &[],
+        kind: ArgumentKind::Count,
+        doc: "Below so many messages producers get credit again: 70 % of the limit.",
+        write: |settings, value| settings.flow_resume_count = Some(value.number()),
+        read: |settings| settings.flow_resume_count.map(Argued::Number),
+    },
+    Argument {
+        name: "qpid.flow_stop_size",
+        plain: "flow-stop-size",
+        aliases: &[],
+        kind: ArgumentKind::Bytes,
+        doc: "Above so many bytes producers get no credit: 80 % of the limit, never if 0.",
+        write: |settings, value| settings.flow_stop_bytes = Some(value.number()),
+        read: |settings| settings.flow_stop_bytes.map(Argued::Number),
+    },
+    Argument {
+        name: "qpid.flow_resume_size",
+        plain: "flow-resume-size",
+        aliases: &[],
+        kind: ArgumentKind::Bytes,
+        doc: "Below so many bytes producers get credit again: 70 % of the limit.",
+        write: |settings, value| settings.flow_resume_bytes = Some(value.number()),
+        read: |settings| settings.flow_resume_bytes.map(Argued::Number),
+    },
+];
+
+impl Argument {
+    /// The argument with this name, whichever of its names it is.
+    pub fn named(name: &str) -> Option<&'static Argument> {
+        ARGUMENTS.iter().find(|argument| {
+            argument.name == name || argument.plain == name || argument.aliases.contains(&name)
+        })
+    }
+
+    /// Puts a value into settings.
+    pub fn set(&self, settings: &mut QueueSettings, value: &Value) -> Result<(), SettingsError> {
+        let argued = self.kind.parse(value).ok_or_else(|| SettingsError::InvalidValue {
+            name: self.name,
+            expected: self.kind.to_string(),
+            found: describe(value),
+        })?;
+        (self.write)(settings, argued);
+        Ok(())
+    }
+
+    /// The value that settings have; `None` if it is left to the defaults.
+    pub fn get(&self, settings: &QueueSettings) -> Option<Value> {
+        (self.read)(settings).map(|argued| match argued {
+            Argued::Number(number) => Value::Ulong(number),
+            Argued::Flag(flag) => Value::Bool(flag),
+            Argued::Choice(word) => Value::String(word.to_owned()),
+        })
+    }
+}
+
+impl QueueSettings {
+    /// Settings as arguments say, everything else by default.
+    pub fn from_arguments(arguments: &Map) -> Result<QueueSettings, SettingsError> {
+        QueueSettings::default().with_arguments(arguments)
+    }
+
+    /// These settings with what arguments say on top.
+    pub fn with_arguments(mut self, arguments: &Map) -> Result<QueueSettings, SettingsError> {
+        for (key, value) in arguments.iter() {
+            let name = key.as_str().unwrap_or_default();
+            let argument = Argument::named(name).ok_or_else(|| SettingsError::UnknownArgument {
+                name: key.as_str().map_or_else(|| format!("{key:?}"), str::to_owned),
+            })?;
+            argument.set(&mut self, value)?;
+        }
+        Ok(self)
+    }
+
+    /// The arguments in force, under their first names.
+    pub fn to_arguments(&self) -> Map {
+        let mut arguments = Map::new();
+        for argument in ARGUMENTS {
+            if let Some(value) = argument.get(self) {
+                arguments.insert(argument.name, value);
+            }
+        }
+        arguments
+    }
+}
+
+impl ArgumentKind {
+    fn parse(self, value: &Value) -> Option<Argued> {
+        match self {
+            ArgumentKind::Count | ArgumentKind::Bytes => number(value).map(Argued::Number),
+            ArgumentKind::Seconds => {
+                number(value).filter(|n| *n <= u64::from(u32::MAX)).map(Argued::Number)
+            }
+            ArgumentKind::Flag => flag(value).map(Argued::Flag),
+            ArgumentKind::Choice(words) => {
+                let word = lifetime_of(value).or_else(|| value.as_str())?;
+                words.iter().find(|known| **known == word).map(|word| Argued::Choice(word))
+            }
+        }
+    }
+}
+
+impl fmt::Display for ArgumentKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ArgumentKind::Count => f.write_str("a number of messages"),
+            ArgumentKind::Bytes => f.write_str("a number of bytes"),
+            ArgumentKind::Seconds => f.write_str("a number of seconds"),
+            ArgumentKind::Flag => f.write_str("true or false"),
+            ArgumentKind::Choice(words) => write!(f, "one of {}", words.join(", ")),
+        }
+    }
+}
+
+impl Argued {
+    // The kind of an argument decides of which type its value is, so these never fall through.
+
+    fn number(self) -> u64 {
+        match self {
+            Argued::Number(number) => number,
+            Argued::Flag(_) | Argued::Choice(_) => 0,
+        }
+    }
+
+    fn flag(self) -> bool {
+        self == Argued::Flag(true)
+    }
+
+    fn choice(self) -> &'static str {
+        match self {
+            Argued::Choice(word) => word,
+            Argued::Number(_) | Argued::Flag(_) => "",
+        }
+    }
+}
+
+/// Numbers come as any type that holds them; tools send them as text too.
+fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+fn flag(value: &Value) -> Option<bool> {
+    if let Some(flag) = value.as_bool() {
+        return Some(flag);
+    }
+    match (value.as_u64(), value.as_str()) {
+        (Some(1), _) | (_, Some("true" | "True" | "yes" | "1")) => Some(true),
+        (Some(0), _) | (_, Some("false" | "False" | "no" | "0")) => Some(false),
+        _ => None,
+    }
+}
+
+/// A lifetime policy as the specification writes it: an empty list with a descriptor.
+fn lifetime_of(value: &Value) -> Option<&'static str> {
+    if !matches!(value, Value::Described(_)) {
+        return None;
+    }
+    let properties = Map::new().with(LifetimePolicy::KEY, value.clone());
+    LifetimePolicy::among(&properties).map(lifetime_name)
+}
+
+fn lifetime(name: &str) -> Option<LifetimePolicy> {
+    match name {
+        "delete-on-close" => Some(LifetimePolicy::DeleteOnClose),
+        "delete-on-no-links" | "delete-if-unused" => Some(LifetimePolicy::DeleteOnNoLinks),
+        "delete-on-no-messages" | "delete-if-empty" => Some(LifetimePolicy::DeleteOnNoMessages),
+        "delete-on-no-links-or-messages" | "delete-if-unused-and-empty" => {
+            Some(LifetimePolicy::DeleteOnNoLinksOrMessages)
+        }
+        _ => None,
+    }
+}
+
+const fn lifetime_name(policy: LifetimePolicy) -> &'static str {
+    match policy {
+        LifetimePolicy::DeleteOnClose => "delete-on-close",
+        LifetimePolicy::DeleteOnNoLinks => "delete-on-no-links",
+        LifetimePolicy::DeleteOnNoMessages => "delete-on-no-messages",
+        LifetimePolicy::DeleteOnNoLinksOrMessages => "delete-on-no-links-or-messages",
+    }
+}
+
+fn limit_policy(name: &str) -> LimitPolicy {
+    if name == LimitPolicy::Block.name() { LimitPolicy::Block } else { LimitPolicy::Reject }
+}
+
+fn describe(value: &Value) -> String {
+    value.as_str().map_or_else(|| format!("{value:?}"), |text| format!("'{}'", text.escape_debug()))
+}
+
+const LIFETIMES: &[&str] = &[
+    "manual",
+    "delete-on-close",
+    "delete-on-no-links",
+    "delete-on-no-messages",
+    "delete-on-no-links-or-messages",
+    "delete-if-unused",
+    "delete-if-empty",
+    "delete-if-unused-and-empty",
+];
+const LIMIT_POLICIES: &[&str] = &["reject", "block"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_is_understood_under_each_of_its_names() {
+        for name in ["qpid.max_count", "max-count", "max-queue-count"] {
+            let arguments = Map::new().with(name, Value::Uint(7));
+            assert_eq!(QueueSettings::from_arguments(&arguments).unwrap().max_count, Some(7));
+        }
+    }
+
+    #[test]
+    fn numbers_may_come_as_text() {
+        let arguments = Map::new().with("qpid.max_size", Value::from("1200000000"));
+        let settings = QueueSettings::from_arguments(&arguments).unwrap();
+        assert_eq!(settings.max_bytes, Some(1_200_000_000));
+    }
+
+    #[test]
+    fn an_unknown_argument_is_a_clear_error() {
+        let arguments = Map::new().with("qpid.max_cuont", Value::Uint(7));
+        let error = QueueSettings::from_arguments(&arguments).unwrap_err();
+        assert_eq!(error.to_string(), "'qpid.max_cuont' is not an argument of a queue");
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_a_clear_error() {
+        let of = |name, value| {
+            let arguments = Map::new().with(name, value);
+            QueueSettings::from_arguments(&arguments).unwrap_err().to_string()
+        };
+        assert_eq!(
+            of("qpid.policy_type", Value::from("rnig")),
+            "qpid.policy_type takes one of reject, block, not 'rnig'"
+        );
+        assert_eq!(
+            of("qpid.max_count", Value::from("many")),
+            "qpid.max_count takes a number of messages, not 'many'"
+        );
+        assert!(of("exclusive", Value::Uint(2)).starts_with("exclusive takes true or false"));
+    }
+
+    #[test]
+    fn a_lifetime_policy_may_be_a_word_or_what_the_specification_says() {
+        let policy = LifetimePolicy::DeleteOnNoMessages;
+        for value in [policy.to_value(), Value::from("delete-on-no-messages")] {
+            let arguments = Map::new().with("lifetime-policy", value);
+            let settings = QueueSettings::from_arguments(&arguments).unwrap();
+            assert_eq!(settings.lifetime, Some(policy));
+        }
+    }
+
+    #[test]
+    fn what_is_in_force_can_be_told_and_understood_again() {
+        let arguments = Map::new()
+            .with("qpid.max_count", Value::Uint(7))
+            .with("limit-policy", Value::from("block"))
+            .with("qpid.auto_delete_timeout", Value::Uint(3))
+            .with("exclusive", true);
+        let settings = QueueSettings::from_arguments(&arguments).unwrap();
+        assert_eq!(settings.lifetime, Some(LifetimePolicy::DeleteOnNoLinks));
+        assert_eq!(QueueSettings::from_arguments(&settings.to_arguments()), Ok(settings));
+    }
+
+    #[test]
+    fn no_name_means_two_arguments() {
+        for argument in ARGUMENTS {
+            assert!(argument.doc.ends_with('.'));
+            let names = [argument.name, argument.plain];
+            for name in names.iter().chain(argument.aliases) {
+                assert!(std::ptr::eq(Argument::named(name).unwrap(), argument), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a queue is like: its limits, its lifetime, and the arguments that say so.
+
+mod argument;
+mod limits;
+
+pub use argument::{ARGUMENTS, Argument, ArgumentKind, SettingsError};
+pub use limits::{Defaults, Limits};
+
+pub use mochila_wire::terminus::LifetimePolicy;
+
+/// What is asked of a queue when it is made. What is `None` follows the node's [`Defaults`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueSettings {
+    /// Its messages are to survive a restart.
+    pub durable: bool,
+    /// Only the connection that uses it first may consume from it.
+    pub exclusive: bool,
+    /// When it is deleted by itself; `None` means never.
+    pub lifetime: Option<LifetimePolicy>,
+    /// How long it lives on when its lifetime is over, in case somebody comes back.
+    pub auto_delete_delay_ms: u64,
+    /// At most so many messages, acquired ones included; 0 means no limit.
+    pub max_count: Option<u64>,
+    /// At most so many bytes of encoded messages, acquired ones included; 0 means no limit.
+    pub max_bytes: Option<u64>,
+    /// What happens at the limit.
+    pub limit_policy: LimitPolicy,
+    /// Above so many messages producers get no credit; 0 means never.
+    pub flow_stop_count: Option<u64>,
+    /// Below so many messages they get credit again.
+    pub flow_resume_count: Option<u64>,
+    /// Above so many bytes producers get no credit; 0 means never.
+    pub flow_stop_bytes: Option<u64>,
+    /// Below so many bytes they get credit again.
+    pub flow_resume_bytes: Option<u64>,
+}
+
+/// What happens to a message that would exceed a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LimitPolicy {
+    /// It is rejected.
+    #[default]
+    Reject,
+    /// It is let in, and producers get no further credit.
+    Block,
+}
+
+impl LimitPolicy {
+    /// As it is written in arguments.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LimitPolicy::Reject => "reject",
+            LimitPolicy::Block => "block",
+        }
+    }
+}

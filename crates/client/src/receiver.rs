@@ -1,0 +1,117 @@
+use std::sync::Arc;
+
+use mochila_wire::Source;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::command::Command;
+use crate::delivery::{Arrival, Delivery};
+use crate::error::Error;
+use crate::link::Link;
+use crate::link_options::{CreditMode, LinkSettings};
+
+/// A link on which we receive.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), mochila_client::Error> {
+/// use mochila_client::{Connection, Options, ReceiverOptions};
+///
+/// let connection = Connection::open("amqp://localhost", Options::default()).await?;
+/// let session = connection.session().await?;
+/// let mut receiver = session.receiver(ReceiverOptions::from("orders").window(500)).await?;
+/// while let Ok(delivery) = receiver.recv().await {
+///     println!("{:?}", delivery.message()?.body);
+///     delivery.accept()?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Receiver {
+    link: Arc<Link>,
+    incoming: mpsc::UnboundedReceiver<Result<Arrival, Error>>,
+    credit: CreditMode,
+    taken: u64,
+    /// What the task was last told to have been taken.
+    told: u64,
+}
+
+impl Receiver {
+    pub(crate) fn new(
+        link: Arc<Link>,
+        incoming: mpsc::UnboundedReceiver<Result<Arrival, Error>>,
+        credit: CreditMode,
+    ) -> Self {
+        Self { link, incoming, credit, taken: 0, told: 0 }
+    }
+
+    /// The address that messages come from; the peer's choice for a dynamic source.
+    pub fn address(&self) -> Option<String> {
+        self.source()?.address
+    }
+
+    /// What the peer said about its end when the link was last attached.
+    pub fn source(&self) -> Option<Source> {
+        self.link.attached().source.clone()
+    }
+
+    /// The settings that are in force on the link.
+    pub fn settings(&self) -> LinkSettings {
+        self.link.attached().settings.clone()
+    }
+
+    /// Waits for the next message. May be dropped while it waits without losing anything.
+    pub async fn recv(&mut self) -> Result<Delivery, Error> {
+        match self.incoming.recv().await {
+            Some(arrival) => self.take(arrival),
+            None => Err(self.link.shared().end()),
+        }
+    }
+
+    /// The next message if one has arrived already.
+    pub fn try_recv(&mut self) -> Result<Option<Delivery>, Error> {
+        match self.incoming.try_recv() {
+            Ok(arrival) => self.take(arrival).map(Some),
+            Err(mpsc::error::TryRecvError::Empty) => Ok(None),
+            Err(mpsc::error::TryRecvError::Disconnected) => Err(self.link.shared().end()),
+        }
+    }
+
+    /// Lets the sender send so many messages more; for [`CreditMode::Manual`].
+    pub fn grant(&self, more: u32) -> Result<(), Error> {
+        self.link.shared().command(Command::Grant { link: self.link.key(), more })
+    }
+
+    /// Asks the sender for everything it has for the credit it has, and waits until it has sent
+    /// that or said that there is nothing (part 2, section 2.6.7). What arrived is then waiting in
+    /// [`try_recv`](Self::try_recv), and the sender has no credit until it is given some again.
+    pub async fn drain(&self) -> Result<(), Error> {
+        let (reply, answer) = oneshot::channel();
+        self.link.shared().command(Command::Drain { link: self.link.key(), reply })?;
+        answer.await.unwrap_or_else(|_| Err(self.link.shared().end()))
+    }
+
+    /// Closes the link and waits until the peer has answered. What was not settled goes back.
+    pub async fn close(self) -> Result<(), Error> {
+        self.link.detach(true).await
+    }
+
+    /// Detaches without closing: a durable subscription lives on at the peer.
+    pub async fn detach(self) -> Result<(), Error> {
+        self.link.detach(false).await
+    }
+
+    fn take(&mut self, arrival: Result<Arrival, Error>) -> Result<Delivery, Error> {
+        let arrival = arrival?;
+        self.taken += 1;
+        if let CreditMode::Window(window) = self.credit {
+            // Telling the task per half window keeps the sender going at little cost.
+            if self.taken - self.told >= u64::from(window / 2).max(1) {
+                self.told = self.taken;
+                let taken = Command::Taken { link: self.link.key(), total: self.taken };
+                // If the task is gone, what has arrived is still worth having.
+                let _ = self.link.shared().command(taken);
+            }
+        }
+        Ok(Delivery::new(self.link.clone(), arrival))
+    }
+}

@@ -14,8 +14,8 @@ use mochila_wire::types::{Symbol, Value};
 use mochila_wire::{DeliveryState, Encode, HeadPatch, Limits, Message, Performative};
 use mochila_wire::{annotation, frame};
 
-const RUNS: usize = 15;
-const ITERATIONS: u32 = 200_000;
+const RUNS: usize = 501;
+const ITERATIONS: u32 = 5_000;
 
 fn measure(name: &str, mut operation: impl FnMut()) {
     let mut runs: Vec<f64> = (0..RUNS)

@@ -125,14 +125,12 @@ fn copy_pairs(out: &mut Vec<u8>, items: &[u8], count: u32, added: &[(Symbol, Val
     let (mut copied, mut at) = (0, 0);
     for _ in 0..count / 2 {
         // What is malformed stays so; it is not ours to mend.
-        let Some(key_len) = raw_len(&items[at..]) else { break };
-        let key = RawValue::new(&items[at..at + key_len]);
+        let Some((key, key_len)) = annotation_key(&items[at..]) else { break };
         at += key_len;
         let Some(value_len) = raw_len(&items[at..]) else { break };
-        let value = RawValue::new(&items[at..at + value_len]);
-        if let Some(i) = key.text().and_then(|key| find(added, key)) {
+        if let Some(i) = key.and_then(|key| find(added, key)) {
             out.extend_from_slice(&items[copied..at]);
-            replace(out, value, &added[i].1);
+            replace(out, RawValue::new(&items[at..at + value_len]), &added[i].1);
             copied = at + value_len;
             replaced.resize(added.len(), false);
             replaced[i] = true;
@@ -141,6 +139,17 @@ fn copy_pairs(out: &mut Vec<u8>, items: &[u8], count: u32, added: &[(Symbol, Val
     }
     out.extend_from_slice(&items[copied..]);
     replaced
+}
+
+/// The key that these bytes begin with, if it is a symbol or a string, and its size.
+#[inline(always)]
+fn annotation_key(bytes: &[u8]) -> Option<(Option<&[u8]>, usize)> {
+    if let [codes::SYMBOL8, size, rest @ ..] = bytes {
+        let size = usize::from(*size);
+        return Some((Some(rest.get(..size)?), size + 2));
+    }
+    let len = raw_len(bytes)?;
+    Some((RawValue::new(&bytes[..len]).text(), len))
 }
 
 /// The size of the value that these bytes begin with.

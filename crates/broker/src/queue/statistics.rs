@@ -13,6 +13,9 @@ macro_rules! statistics {
             /// The names of all numbers, in order.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
+            /// What they mean, in the same order.
+            pub const DOCS: &'static [&'static str] = &[$(concat!($($doc),+)),+];
+
             /// All numbers with their names.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$(($name, self.$field)),+].into_iter()

@@ -1,0 +1,118 @@
+//! The node itself.
+
+use crate::attribute::{Access, Attribute, Column, Row, count, timestamp};
+use crate::management::NodeFacts;
+use crate::scope::Scope;
+use mochila_broker::Statistics;
+use mochila_wire::Value;
+
+/// The attributes of the node that are not totals of queues.
+const ATTRIBUTES: &[Attribute<()>] = &[
+    Attribute::new("name", "string", "Its container id.", |(), scope| {
+        facts(scope).name.as_str().into()
+    }),
+    Attribute::new("identity", "string", "`broker/` and its name.", |(), scope| {
+        identity(facts(scope)).into()
+    }),
+    Attribute::new("type", "string", "`broker`.", |(), _| "broker".into()),
+    Attribute::new("product", "string", "`mochila`.", |(), _| "mochila".into()),
+    Attribute::new("version", "string", "The version of the software.", |(), scope| {
+        facts(scope).version.as_str().into()
+    }),
+    Attribute::new("workerThreads", "ulong", "Threads that serve connections.", |(), scope| {
+        count(facts(scope).worker_threads)
+    }),
+    Attribute::new("startedAt", "timestamp", "When it was started.", |(), scope| {
+        timestamp(scope.management.started().wall_ms)
+    }),
+    Attribute::new("uptimeMs", "ulong", "How long it has been running.", |(), scope| {
+        scope.since_ms(scope.management.started().mono_ms).into()
+    }),
+    Attribute::new("connectionCount", "ulong", "Connections there are.", |(), scope| {
+        count(scope.management.directory().len())
+    }),
+    Attribute::new("connectionTotal", "ulong", "Connections there have been.", |(), scope| {
+        scope.management.directory().total().into()
+    }),
+    Attribute::new(
+        "failedHandshakes",
+        "ulong",
+        "Connections that ended before they were open: wrong protocol, wrong credentials, or too \
+         slow.",
+        |(), scope| scope.management.directory().failed_handshakes().into(),
+    ),
+    Attribute::new("sessionCount", "ulong", "Sessions there are.", |(), scope| {
+        let connections = scope.management.directory().connections();
+        count(connections.iter().map(|connection| connection.session_count()).sum())
+    }),
+    Attribute::new("linkCount", "ulong", "Links there are.", |(), scope| {
+        let connections = scope.management.directory().connections();
+        count(connections.iter().map(|connection| connection.link_count()).sum())
+    }),
+    Attribute::new("queueCount", "ulong", "Queues there are.", |(), scope| {
+        count(scope.broker().queue_count())
+    }),
+    Attribute::new("memoryUsedBytes", "ulong", "Memory that messages take.", |(), scope| {
+        scope.broker().budget().used().into()
+    }),
+    Attribute::new("memoryPeakBytes", "ulong", "The most they have taken.", |(), scope| {
+        scope.broker().budget().peak().into()
+    }),
+    Attribute::new("memoryLimitBytes", "ulong", "The most they may take; null for any.", {
+        |(), scope| scope.broker().budget().limit().into()
+    }),
+    Attribute::new(
+        "memorySoftLimitBytes",
+        "ulong",
+        "Above this, producers get no further credit; null for never.",
+        |(), scope| scope.broker().budget().soft_limit().into(),
+    ),
+    Attribute::new("memoryRefused", "ulong", "How often there was not enough.", |(), scope| {
+        scope.broker().budget().refused().into()
+    }),
+    Attribute::new("memoryWaiting", "ulong", "Producers that wait for memory.", |(), scope| {
+        count(scope.broker().budget().waiting())
+    }),
+    Attribute::new("queuesFlowStopped", "ulong", "Queues whose producers get no credit.", {
+        |(), scope| scope.totals().flow_stopped.into()
+    }),
+];
+
+/// The node, looked at.
+pub(crate) struct NodeReading;
+
+/// All columns: the attributes, and the sums of the statistics of all queues.
+pub(crate) fn columns() -> Vec<Column> {
+    let totals = Statistics::NAMES.iter().zip(Statistics::DOCS).filter(|(name, _)| is_total(name));
+    let totals = totals.map(|(name, doc)| Column {
+        name,
+        of: "ulong",
+        doc: doc.trim_start(),
+        access: Access::Read,
+    });
+    crate::attribute::columns(ATTRIBUTES).into_iter().chain(totals).collect()
+}
+
+impl Row for NodeReading {
+    fn read(&self, column: usize, scope: &Scope<'_>) -> Value {
+        if let Some(attribute) = ATTRIBUTES.get(column) {
+            return (attribute.read)(&(), scope);
+        }
+        let mut totals = scope.totals().iter().filter(|(name, _)| is_total(name));
+        totals.nth(column - ATTRIBUTES.len()).map(|(_, number)| number).into()
+    }
+}
+
+/// What tells the node from every other entity.
+pub(crate) fn identity(facts: &NodeFacts) -> String {
+    format!("broker/{}", facts.name)
+}
+
+/// Whether the sum over all queues means something.
+fn is_total(statistic: &str) -> bool {
+    !matches!(statistic, "flowStopped" | "consumerCountHigh")
+}
+
+fn facts<'a>(scope: &Scope<'a>) -> &'a NodeFacts {
+    scope.management.facts()
+}

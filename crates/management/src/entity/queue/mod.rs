@@ -1,0 +1,159 @@
+//! Queues.
+
+mod operations;
+mod standing;
+
+pub(crate) use operations::{create, delete, purge, update};
+
+use crate::attribute::{Access, Attribute, Column, Row};
+use crate::kind::Object;
+use crate::scope::Scope;
+use mochila_broker::settings::{ARGUMENTS, Argument, ArgumentKind, Limits};
+use mochila_broker::{Broker, QueueSettings, SharedQueue, Statistics};
+use mochila_wire::{Map, Value};
+use std::sync::Arc;
+
+/// A queue, and what it was like when it was looked at.
+pub(crate) struct QueueReading {
+    queue: Arc<SharedQueue>,
+    settings: QueueSettings,
+    limits: Limits,
+    statistics: Statistics,
+}
+
+/// The attributes of a queue that are neither settings nor statistics.
+const ATTRIBUTES: &[Attribute<QueueReading>] = &[
+    Attribute::new("name", "string", "Its address.", |q, _| q.queue.name().into()),
+    Attribute::new("identity", "string", "`queue/` and its name.", |q, _| {
+        format!("queue/{}", q.queue.name()).into()
+    }),
+    Attribute::new("type", "string", "`queue`.", |_, _| "queue".into()),
+    Attribute::new("autoDelete", "boolean", "Whether it is deleted by itself.", |q, _| {
+        q.settings.lifetime.is_some().into()
+    }),
+    Attribute::new(
+        "arguments",
+        "map",
+        "What was asked for when it was made or changed, under the `qpid.` names, without what is \
+         as usual.",
+        |q, _| q.arguments().into(),
+    ),
+    Attribute::new("bindingCount", "ulong", "Exchanges that send to it.", |_, _| 0u64.into()),
+    Attribute::new(
+        "holders",
+        "list",
+        "The links that take messages from it, those that hold most first, at most 100: maps with \
+         `link` (its identity), `address`, `container`, `process`, `browsing`, `unsettled`, \
+         `credit` and `withoutCreditMs`.",
+        |q, scope| standing::holders(q.queue.name(), scope),
+    ),
+    Attribute::new(
+        "notMoving",
+        "string",
+        "Why its messages stay: nobody consumes, nobody has credit, or all messages are with \
+         consumers that do not settle them; and which link is to blame. Null while it moves.",
+        |q, scope| standing::reason(q.queue.name(), &q.statistics, scope).into(),
+    ),
+];
+
+/// All columns: the attributes, the arguments, the statistics.
+pub(crate) fn columns() -> Vec<Column> {
+    let arguments = ARGUMENTS.iter().map(|argument| Column {
+        name: argument.plain,
+        of: value_type(argument.kind),
+        doc: argument.doc,
+        access: if is_changeable(argument) { Access::Update } else { Access::Create },
+    });
+    let statistics = Statistics::NAMES.iter().zip(Statistics::DOCS).map(|(name, doc)| Column {
+        name,
+        of: "ulong",
+        doc: doc.trim_start(),
+        access: Access::Read,
+    });
+    let statistics = statistics.map(|column| match column.name {
+        FLOW_STOPPED => Column { of: "boolean", doc: "Whether producers get no credit.", ..column },
+        _ => column,
+    });
+    crate::attribute::columns(ATTRIBUTES).into_iter().chain(arguments).chain(statistics).collect()
+}
+
+/// All queues by name.
+pub(crate) fn list(broker: &Broker) -> Vec<Object> {
+    let mut queues = broker.queues();
+    queues.sort_by(|a, b| a.name().cmp(b.name()));
+    queues.into_iter().map(Object::Queue).collect()
+}
+
+impl QueueReading {
+    pub(crate) fn new(queue: Arc<SharedQueue>) -> QueueReading {
+        QueueReading {
+            settings: queue.settings(),
+            limits: queue.limits(),
+            statistics: queue.statistics(),
+            queue,
+        }
+    }
+
+    /// What is not as usual, except what has an attribute of its own in the Qpid tools.
+    fn arguments(&self) -> Map {
+        let usual = QueueSettings::default();
+        let unusual = ARGUMENTS.iter().filter(|argument| {
+            !OWN_ATTRIBUTES.contains(&argument.name)
+                && argument.get(&self.settings) != argument.get(&usual)
+        });
+        unusual
+            .filter_map(|argument| Some((argument.name.into(), argument.get(&self.settings)?)))
+            .collect()
+    }
+
+    /// The value of an argument that is in force, whoever has chosen it.
+    fn in_force(&self, argument: &Argument) -> Value {
+        let limits = &self.limits;
+        let limit = match argument.name {
+            "qpid.max_count" => limits.max_count,
+            "qpid.max_size" => limits.max_bytes,
+            "qpid.flow_stop_count" => limits.stop_count,
+            "qpid.flow_resume_count" => limits.resume_count,
+            "qpid.flow_stop_size" => limits.stop_bytes,
+            "qpid.flow_resume_size" => limits.resume_bytes,
+            _ => return argument.get(&self.settings).unwrap_or(Value::Null),
+        };
+        Value::Ulong(if limit == Limits::NONE { 0 } else { limit })
+    }
+}
+
+impl Row for QueueReading {
+    fn read(&self, column: usize, scope: &Scope<'_>) -> Value {
+        if let Some(attribute) = ATTRIBUTES.get(column) {
+            return (attribute.read)(self, scope);
+        }
+        if let Some(argument) = ARGUMENTS.get(column - ATTRIBUTES.len()) {
+            return self.in_force(argument);
+        }
+        match self.statistics.iter().nth(column - ATTRIBUTES.len() - ARGUMENTS.len()) {
+            Some((FLOW_STOPPED, stopped)) => (stopped != 0).into(),
+            Some((_, number)) => number.into(),
+            None => Value::Null,
+        }
+    }
+}
+
+/// Whether an argument may change while the queue exists.
+fn is_changeable(argument: &Argument) -> bool {
+    !FIXED.contains(&argument.name)
+}
+
+fn value_type(kind: ArgumentKind) -> &'static str {
+    match kind {
+        ArgumentKind::Count | ArgumentKind::Bytes | ArgumentKind::Seconds => "ulong",
+        ArgumentKind::Flag => "boolean",
+        ArgumentKind::Choice(_) => "string",
+    }
+}
+
+/// Arguments that say what a queue is; the others may change.
+const FIXED: &[&str] = &["durable", "exclusive"];
+/// Arguments that are attributes of their own in the Qpid tools.
+const OWN_ATTRIBUTES: &[&str] = &["durable", "exclusive", "auto-delete"];
+/// The statistic that is a flag.
+const FLOW_STOPPED: &str = "flowStopped";

@@ -1,0 +1,117 @@
+//! What can be done to queues.
+
+use super::is_changeable;
+use crate::error::{Error, quoted};
+use crate::kind::Object;
+use crate::request::Request;
+use crate::response::{Answer, Success};
+use crate::scope::Scope;
+use mochila_broker::settings::Argument;
+use mochila_broker::{DeleteIf, QueueError, QueueSettings, SharedQueue};
+use mochila_wire::{Map, Value};
+use std::sync::Arc;
+
+/// Makes a queue.
+pub(crate) fn create(scope: &Scope<'_>, request: &Request) -> Result<Answer, Error> {
+    let name = name_of(request)?;
+    let settings = QueueSettings::from_arguments(&arguments(request)?)
+        .map_err(|error| queue_error(&error.into()))?;
+    let queue = scope.broker().create(name, settings).map_err(|error| queue_error(&error))?;
+    Ok(Answer::new(Success::Created, Object::Queue(queue).attributes(scope)))
+}
+
+/// Changes settings of a queue.
+pub(crate) fn update(
+    scope: &Scope<'_>,
+    queue: &Arc<SharedQueue>,
+    request: &Request,
+) -> Result<Answer, Error> {
+    let arguments = arguments(request)?;
+    let before = queue.settings();
+    let after =
+        before.clone().with_arguments(&arguments).map_err(|error| queue_error(&error.into()))?;
+    for (key, _) in arguments.iter() {
+        let Some(argument) = key.as_str().and_then(Argument::named) else { continue };
+        if !is_changeable(argument) && argument.get(&before) != argument.get(&after) {
+            return Err(Error::BadRequest(format!(
+                "'{}' of a queue cannot be changed; queue {} would have to be deleted and created",
+                argument.plain,
+                quoted(queue.name())
+            )));
+        }
+    }
+    let wakeups = queue.set_settings(scope.now, after).map_err(|error| queue_error(&error))?;
+    let attributes = Object::Queue(Arc::clone(queue)).attributes(scope);
+    Ok(Answer { wakeups, ..Answer::ok(attributes) })
+}
+
+/// Deletes a queue.
+pub(crate) fn delete(queue: &SharedQueue, request: &Request) -> Result<Answer, Error> {
+    request.expect_only(&["if_empty", "if_unused"])?;
+    let condition =
+        DeleteIf { empty: request.flag("if_empty")?, unused: request.flag("if_unused")? };
+    let wakeups = queue.delete(condition).map_err(|error| queue_error(&error))?;
+    Ok(Answer::deleted(wakeups))
+}
+
+/// Removes messages from a queue.
+pub(crate) fn purge(
+    scope: &Scope<'_>,
+    queue: &SharedQueue,
+    request: &Request,
+) -> Result<Answer, Error> {
+    request.expect_only(&["count"])?;
+    let most = request.number("count")?.filter(|count| *count > 0).unwrap_or(u64::MAX);
+    let (purged, wakeups) = queue.purge(scope.now, most);
+    let mut body = Map::new();
+    body.insert("purged", purged);
+    Ok(Answer { wakeups, ..Answer::ok(body) })
+}
+
+/// The name of a queue to be made: an application property, or in the body.
+fn name_of(request: &Request) -> Result<&str, Error> {
+    let stated = request.body().find(|(key, _)| *key == "name").map(|(_, value)| value);
+    match (&request.subject.name, stated) {
+        (Some(name), None | Some(Value::Null)) => Ok(name),
+        (Some(name), Some(stated)) if stated.as_str() == Some(name) => Ok(name),
+        (Some(_), Some(_)) => {
+            Err(Error::bad_request("the body's 'name' is not the application property 'name'"))
+        }
+        (None, Some(Value::String(name))) => Ok(name),
+        _ => Err(Error::bad_request("a queue needs a name: the application property 'name'")),
+    }
+}
+
+/// The arguments in a body; those in a map called `arguments` too.
+fn arguments(request: &Request) -> Result<Map, Error> {
+    let mut arguments = Map::new();
+    for (key, value) in request.body() {
+        match (key, value) {
+            ("name" | "type" | "identity", _) | (_, Value::Null) => {}
+            ("autoDelete", value) => {
+                arguments.insert("auto-delete", value.clone());
+            }
+            ("arguments", Value::Map(nested)) => {
+                arguments.0.extend(nested.iter().map(|(k, v)| (k.clone(), v.clone())));
+            }
+            ("arguments", _) => return Err(Error::bad_request("'arguments' has to be a map")),
+            (key, value) => {
+                arguments.insert(key, value.clone());
+            }
+        }
+    }
+    Ok(arguments)
+}
+
+fn queue_error(error: &QueueError) -> Error {
+    let description = error.to_string();
+    match error {
+        QueueError::NotFound { .. } | QueueError::Deleted { .. } => Error::NotFound(description),
+        QueueError::Exists { .. }
+        | QueueError::Locked { .. }
+        | QueueError::InUse { .. }
+        | QueueError::NotEmpty { .. } => Error::Conflict(description),
+        QueueError::TooMany { .. } | QueueError::NoMemory(_) => Error::Unavailable(description),
+        QueueError::InvalidName { .. } | QueueError::Settings(_) => Error::BadRequest(description),
+    }
+}

@@ -1,0 +1,290 @@
+//! The table of everything that is managed: types, their attributes and their operations.
+
+use crate::attribute::{Column, Reading, Row, columns};
+use crate::directory::{ConnectionRecord, Directory};
+use crate::entity::{connection, link, node, queue, session};
+use crate::error::{Error, quoted};
+use crate::management::Management;
+use crate::request::{Request, Subject};
+use crate::response::Answer;
+use crate::scope::{LinkAt, Scope, all_links};
+use mochila_broker::SharedQueue;
+use std::sync::{Arc, LazyLock};
+
+/// A type of entity.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    /// What such an entity is, in a sentence.
+    pub(crate) doc: &'static str,
+    pub(crate) columns: LazyLock<Vec<Column>>,
+    pub(crate) operations: &'static [Operation],
+    pub(crate) list: fn(&Management) -> Vec<Object>,
+    pub(crate) find: fn(&Management, &Subject) -> Result<Object, Error>,
+}
+
+/// Something that can be asked of an entity.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub(crate) name: &'static str,
+    /// What it does, in a sentence or more.
+    pub(crate) doc: &'static str,
+    pub(crate) perform: fn(&Scope<'_>, &'static Kind, &Request) -> Result<Answer, Error>,
+}
+
+/// One entity, found but not yet read.
+#[derive(Clone, Debug)]
+pub(crate) enum Object {
+    Node,
+    Queue(Arc<SharedQueue>),
+    Connection(Arc<ConnectionRecord>),
+    Session(session::SessionAt),
+    Link(LinkAt),
+}
+
+/// Every type there is.
+pub(crate) static KINDS: [Kind; 5] = [
+    Kind {
+        name: "broker",
+        doc: "The node itself. There is one; it needs no name. Numbers with the names of those of a \
+              queue are sums over all queues, those that have been deleted included.",
+        columns: LazyLock::new(node::columns),
+        operations: &[READ],
+        list: |_| vec![Object::Node],
+        find: |management, subject| {
+            let facts = management.facts();
+            let is_other = |name: &Option<String>, own: &str| {
+                name.as_deref().is_some_and(|name| name != own && name != facts.name)
+            };
+            if is_other(&subject.name, "broker")
+                || is_other(&subject.identity, &node::identity(facts))
+            {
+                return Err(not_found("broker", subject));
+            }
+            Ok(Object::Node)
+        },
+    },
+    Kind {
+        name: "queue",
+        doc: "A queue: its settings as they are in force, and what has happened on it.",
+        columns: LazyLock::new(queue::columns),
+        operations: &[
+            Operation {
+                name: "CREATE",
+                doc: "Makes a queue. The body holds any of the attributes marked `create` or \
+                      `update`, under either name, in a map of their own called `arguments` if you \
+                      like. 409 if there is one of that name.",
+                perform: |scope, _, request| queue::create(scope, request),
+            },
+            READ,
+            Operation {
+                name: "UPDATE",
+                doc: "Changes attributes marked `update`; they are in force at once.",
+                perform: |scope, kind, request| {
+                    let queue = queue_of(scope, kind, request)?;
+                    queue::update(scope, &queue, request)
+                },
+            },
+            Operation {
+                name: "DELETE",
+                doc: "Deletes the queue and its messages, and detaches its links. With `if_empty` \
+                      or `if_unused` true (in the body or the application properties) it answers \
+                      409 and does nothing while there are messages, or links.",
+                perform: |scope, kind, request| {
+                    let queue = queue_of(scope, kind, request)?;
+                    queue::delete(&queue, request)
+                },
+            },
+            Operation {
+                name: "PURGE",
+                doc: "Removes the messages that nobody holds, oldest first, or at most `count` of \
+                      them; the body of the answer says how many there were: `purged`.",
+                perform: |scope, kind, request| {
+                    let queue = queue_of(scope, kind, request)?;
+                    queue::purge(scope, &queue, request)
+                },
+            },
+        ],
+        list: |management| queue::list(management.broker()),
+        find: |management, subject| {
+            let name = key(subject, "queue")?;
+            let queue = management.broker().queue(name);
+            queue.map(Object::Queue).ok_or_else(|| not_found("queue", subject))
+        },
+    },
+    Kind {
+        name: "connection",
+        doc: "Somebody who is connected, or about to be.",
+        columns: LazyLock::new(|| columns(connection::ATTRIBUTES)),
+        operations: &[
+            READ,
+            Operation {
+                name: "DELETE",
+                doc: "Closes the connection with `amqp:connection:forced`.",
+                perform: |scope, kind, request| match find(scope, kind, request)? {
+                    Object::Connection(connection) => {
+                        request.expect_only(&[])?;
+                        Ok(Answer::deleted(connection.request_close()))
+                    }
+                    _ => Err(not_found(kind.name, &request.subject)),
+                },
+            },
+        ],
+        list: |management| {
+            management.directory().connections().into_iter().map(Object::Connection).collect()
+        },
+        find: |management, subject| {
+            let key = key(subject, "connection")?;
+            let found = key.parse().ok().and_then(|id| management.directory().connection(id));
+            found.map(Object::Connection).ok_or_else(|| not_found("connection", subject))
+        },
+    },
+    Kind {
+        name: "session",
+        doc: "A session of a connection.",
+        columns: LazyLock::new(|| columns(session::ATTRIBUTES)),
+        operations: &[READ],
+        list: |management| {
+            let connections = management.directory().connections();
+            connections.iter().flat_map(session::of).map(Object::Session).collect()
+        },
+        find: |management, subject| {
+            let found = part_of(management.directory(), key(subject, "session")?)
+                .and_then(|(connection, number)| session::numbered(connection, number));
+            found.map(Object::Session).ok_or_else(|| not_found("session", subject))
+        },
+    },
+    Kind {
+        name: "link",
+        doc: "A link of a session. Its name is the peer's choice and may occur several times; \
+              its identity is unique.",
+        columns: LazyLock::new(|| columns(link::ATTRIBUTES)),
+        operations: &[READ],
+        list: |management| all_links(management).map(Object::Link).collect(),
+        find: |management, subject| {
+            let key = key(subject, "link")?;
+            let numbered = part_of(management.directory(), key)
+                .and_then(|(connection, number)| link::numbered(connection, number));
+            if let Some(link) = numbered {
+                return Ok(Object::Link(link));
+            }
+            let mut named = all_links(management).filter(|at| at.link.name == key);
+            match (named.next(), named.next()) {
+                (Some(link), None) => Ok(Object::Link(link)),
+                (None, _) => Err(not_found("link", subject)),
+                (Some(_), Some(_)) => Err(Error::BadRequest(format!(
+                    "several links are named {}: say which with its identity",
+                    quoted(key)
+                ))),
+            }
+        },
+    },
+];
+
+const READ: Operation = Operation {
+    name: "READ",
+    doc: "Answers with all attributes.",
+    perform: |scope, kind, request| {
+        request.expect_only(&[])?;
+        Ok(Answer::ok(find(scope, kind, request)?.attributes(scope)))
+    },
+};
+
+impl Kind {
+    /// The type with this name, short or long.
+    pub(crate) fn named(name: &str) -> Result<&'static Kind, Error> {
+        let short = name.strip_prefix(LONG_PREFIX).unwrap_or(name);
+        KINDS.iter().find(|kind| kind.name == short).ok_or_else(|| {
+            let known = KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+            Error::BadRequest(format!("there is no type {}; there are {known}", quoted(name)))
+        })
+    }
+
+    /// Its place in the table.
+    pub(crate) fn place(&self) -> usize {
+        let place = KINDS.iter().position(|kind| kind.name == self.name);
+        place.expect("there are no kinds outside the table")
+    }
+
+    /// The place of an attribute among the columns.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+impl Object {
+    /// Its type.
+    pub(crate) fn kind(&self) -> &'static Kind {
+        let [node, queue, connection, session, link] = &KINDS;
+        match self {
+            Object::Node => node,
+            Object::Queue(_) => queue,
+            Object::Connection(_) => connection,
+            Object::Session(_) => session,
+            Object::Link(_) => link,
+        }
+    }
+
+    /// Looks at it: what is read from the answer is of one moment.
+    pub(crate) fn open(&self) -> Box<dyn Row> {
+        match self {
+            Object::Node => Box::new(node::NodeReading),
+            Object::Queue(queue) => Box::new(queue::QueueReading::new(Arc::clone(queue))),
+            Object::Connection(record) => reading(connection::ATTRIBUTES, Arc::clone(record)),
+            Object::Session(session) => reading(session::ATTRIBUTES, session.clone()),
+            Object::Link(link) => reading(link::ATTRIBUTES, link.clone()),
+        }
+    }
+
+    /// All its attributes.
+    pub(crate) fn attributes(&self, scope: &Scope<'_>) -> mochila_wire::Map {
+        let row = self.open();
+        let columns = self.kind().columns.iter().enumerate();
+        columns.map(|(at, column)| (column.name.into(), row.read(at, scope))).collect()
+    }
+}
+
+fn reading<E: 'static>(
+    table: &'static [crate::attribute::Attribute<E>],
+    entity: E,
+) -> Box<dyn Row> {
+    Box::new(Reading { entity, table })
+}
+
+fn find(scope: &Scope<'_>, kind: &Kind, request: &Request) -> Result<Object, Error> {
+    (kind.find)(scope.management, &request.subject)
+}
+
+fn queue_of(scope: &Scope<'_>, kind: &Kind, request: &Request) -> Result<Arc<SharedQueue>, Error> {
+    match find(scope, kind, request)? {
+        Object::Queue(queue) => Ok(queue),
+        _ => Err(not_found(kind.name, &request.subject)),
+    }
+}
+
+/// What a subject is found by: its identity without the prefix, or else its name.
+fn key<'a>(subject: &'a Subject, kind: &str) -> Result<&'a str, Error> {
+    if let Some(identity) = &subject.identity {
+        let prefix = identity.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/'));
+        return Ok(prefix.unwrap_or(identity));
+    }
+    subject.name.as_deref().ok_or_else(|| {
+        Error::BadRequest(format!(
+            "which {kind}? The request has neither the application property 'name' nor 'identity'"
+        ))
+    })
+}
+
+/// The connection and the number in `connection.number`.
+fn part_of(directory: &Directory, key: &str) -> Option<(Arc<ConnectionRecord>, u32)> {
+    let (connection, number) = key.split_once('.')?;
+    Some((directory.connection(connection.parse().ok()?)?, number.parse().ok()?))
+}
+
+fn not_found(kind: &str, subject: &Subject) -> Error {
+    let name = subject.identity.as_ref().or(subject.name.as_ref());
+    Error::NotFound(format!("there is no {kind} {}", quoted(name.map_or("", String::as_str))))
+}
+
+/// What a long name of a type begins with.
+pub(crate) const LONG_PREFIX: &str = "org.mochila.";

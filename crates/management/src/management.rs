@@ -1,0 +1,86 @@
+//! The node `$management`.
+
+use crate::describe::describe;
+use crate::directory::Directory;
+use crate::error::{Error, quoted};
+use crate::kind::{KINDS, Kind};
+use crate::query::NODE_OPERATIONS;
+use crate::request::Request;
+use crate::response::{Answer, Response};
+use crate::scope::Scope;
+use mochila_broker::Broker;
+use mochila_wire::Now;
+use std::sync::Arc;
+
+/// Everything that can be asked of a node: its queues, who is connected, and itself.
+#[derive(Debug)]
+pub struct Management {
+    broker: Arc<Broker>,
+    directory: Directory,
+    facts: NodeFacts,
+    started: Now,
+}
+
+/// What a node knows about itself and does not change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// The node's name: its container id.
+    pub name: String,
+    /// The version of the software.
+    pub version: String,
+    /// Threads that serve connections.
+    pub worker_threads: usize,
+}
+
+impl Management {
+    /// Management of a node that starts now.
+    pub fn new(broker: Arc<Broker>, facts: NodeFacts, now: Now) -> Management {
+        Management { broker, directory: Directory::default(), facts, started: now }
+    }
+
+    /// Who is connected.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Carries out a request. Whatever is wrong with it, there is a response: errors are a status.
+    pub fn handle(&self, now: Now, request: &[u8]) -> Response {
+        let (envelope, request) = Request::read(request);
+        let result = request.and_then(|request| self.perform(now, &request));
+        Response::new(envelope, result)
+    }
+
+    /// The reference of everything that can be asked: the text of `docs/management.md`.
+    pub fn describe() -> String {
+        describe()
+    }
+
+    pub(crate) fn broker(&self) -> &Broker {
+        &self.broker
+    }
+
+    pub(crate) fn facts(&self) -> &NodeFacts {
+        &self.facts
+    }
+
+    pub(crate) fn started(&self) -> Now {
+        self.started
+    }
+
+    fn perform(&self, now: Now, request: &Request) -> Result<Answer, Error> {
+        let scope = Scope::new(self, now);
+        let name = request.operation.as_str();
+        if let Some(operation) = NODE_OPERATIONS.iter().find(|known| known.name == name) {
+            return (operation.perform)(&scope, request);
+        }
+        let known = |kind: &Kind| kind.operations.iter().any(|known| known.name == name);
+        if !KINDS.iter().any(known) {
+            return Err(Error::NotImplemented(format!("there is no operation {}", quoted(name))));
+        }
+        let kind = request.entity_kind()?;
+        match kind.operations.iter().find(|known| known.name == name) {
+            Some(operation) => (operation.perform)(&scope, kind, request),
+            None => Err(Error::NotImplemented(format!("a {} has no operation {name}", kind.name))),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Requests, read from the bytes of their messages (AMQP Management, section 3).
+
+use crate::error::{Error, quoted};
+use crate::kind::Kind;
+use mochila_wire::message::{Body, MessageId};
+use mochila_wire::section;
+use mochila_wire::{DecodeError, Limits, Map, Message, Sections, Value};
+
+/// What every request can say about its response, whatever else is wrong with it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Envelope {
+    /// The node that the response is for.
+    pub(crate) reply_to: Option<String>,
+    /// The correlation id of the response: that of the request, else its message id.
+    pub(crate) correlation_id: Option<MessageId>,
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    /// What is to be done, such as `READ`.
+    pub(crate) operation: String,
+    /// The type of what it is done to; `None` for the management node itself.
+    pub(crate) kind: Option<String>,
+    /// What it is done to.
+    pub(crate) subject: Subject,
+    properties: Map,
+    body: Map,
+}
+
+/// Which entity a request is about; a name, an identity, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) name: Option<String>,
+    pub(crate) identity: Option<String>,
+}
+
+impl Envelope {
+    /// Reads what there is; also from a message that is malformed further on.
+    pub(crate) fn read(bytes: &[u8], sections: &Sections) -> Envelope {
+        let id = sections.correlation_id(bytes).or_else(|| sections.message_id(bytes));
+        Envelope {
+            reply_to: sections
+                .reply_to(bytes)
+                .filter(|address| !address.is_empty() && address.len() <= MAX_NAME_BYTES)
+                .map(str::to_owned),
+            correlation_id: id
+                .filter(|id| id.bytes().len() <= MAX_ID_BYTES)
+                .and_then(|id| id.decode_as().ok()),
+        }
+    }
+}
+
+impl Request {
+    /// Reads a request; its envelope too, as far as the message can be understood at all.
+    pub(crate) fn read(bytes: &[u8]) -> (Envelope, Result<Request, Error>) {
+        match section::scan(bytes, &LIMITS) {
+            Ok(sections) => (Envelope::read(bytes, &sections), Request::decode(bytes)),
+            Err(error) => (Envelope::default(), Err(malformed(&error))),
+        }
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Request, Error> {
+        if bytes.len() > MAX_REQUEST_BYTES {
+            return Err(Error::BadRequest(format!(
+                "the request has {} bytes; at most {MAX_REQUEST_BYTES} are read",
+                bytes.len()
+            )));
+        }
+        let message = Message::decode_within(bytes, &LIMITS).map_err(|error| malformed(&error))?;
+        let properties = message.application_properties.unwrap_or_default();
+        let body = match message.body {
+            Body::Value(Value::Map(map)) => map,
+            Body::Empty | Body::Value(Value::Null) => Map::new(),
+            Body::Data(parts) if parts.iter().all(Vec::is_empty) => Map::new(),
+            _ => return Err(Error::bad_request("the body of a request has to be a map")),
+        };
+        if let Some((key, _)) = body.iter().find(|(key, _)| key.as_str().is_none()) {
+            return Err(Error::BadRequest(format!(
+                "the keys of a request's body have to be strings, not {:?}",
+                key.type_of()
+            )));
+        }
+        let text = |key| text_of(&properties, key);
+        let operation = text("operation")?.ok_or_else(|| {
+            Error::bad_request("the request has no application property 'operation'")
+        })?;
+        let kind = match (text("type")?, text("entityType")?) {
+            (Some(kind), None) | (None, Some(kind)) => Some(kind),
+            (Some(kind), Some(entity)) if kind == MANAGEMENT_TYPE => Some(entity),
+            (kind, _) => kind,
+        };
+        Ok(Request {
+            operation,
+            kind: kind.filter(|kind| kind != MANAGEMENT_TYPE),
+            subject: Subject { name: text("name")?, identity: text("identity")? },
+            properties,
+            body,
+        })
+    }
+
+    /// The type of the entity that it is about: as it says, or as the identity does.
+    pub(crate) fn entity_kind(&self) -> Result<&'static Kind, Error> {
+        let identity = self.subject.identity.as_deref();
+        match (&self.kind, identity.and_then(|identity| identity.split_once('/'))) {
+            (Some(kind), _) => Kind::named(kind),
+            (None, Some((kind, _))) => Kind::named(kind),
+            (None, None) => Err(Error::BadRequest(format!(
+                "{} of what? The request has no application property 'type'",
+                self.operation
+            ))),
+        }
+    }
+
+    /// The body, whose keys are all strings or symbols.
+    pub(crate) fn body(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.body.iter().filter_map(|(key, value)| Some((key.as_str()?, value)))
+    }
+
+    /// An argument of an operation: from the body, else from the application properties.
+    fn argument(&self, name: &str) -> Option<&Value> {
+        let found = self.body.get(name).or_else(|| self.properties.get(name));
+        found.filter(|value| !value.is_null())
+    }
+
+    /// An argument that is a number, not negative.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Error> {
+        let Some(value) = self.argument(name) else { return Ok(None) };
+        let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
+        number.map(Some).ok_or_else(|| {
+            Error::BadRequest(format!("'{name}' has to be a number that is not negative"))
+        })
+    }
+
+    /// An argument that is true or false; false without it.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Error> {
+        match self.argument(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(value) => match (value.as_str(), value.as_u64()) {
+                (Some("true"), _) | (_, Some(1)) => Ok(true),
+                (Some("false"), _) | (_, Some(0)) => Ok(false),
+                _ => Err(Error::BadRequest(format!("'{name}' has to be true or false"))),
+            },
+        }
+    }
+
+    /// An argument that is a list of strings; empty without it.
+    pub(crate) fn names(&self, name: &str) -> Result<Vec<&str>, Error> {
+        let Some(value) = self.argument(name) else { return Ok(Vec::new()) };
+        let names = match value {
+            Value::List(names) => names,
+            Value::Array(names) => &names.elements,
+            _ => return Err(Error::BadRequest(format!("'{name}' has to be a list of strings"))),
+        };
+        if names.len() > MAX_NAMES {
+            return Err(Error::BadRequest(format!(
+                "'{name}' has {} elements; at most {MAX_NAMES} are read",
+                names.len()
+            )));
+        }
+        let names = names.iter().map(Value::as_str).collect::<Option<Vec<_>>>();
+        names.ok_or_else(|| Error::BadRequest(format!("'{name}' has to hold only strings")))
+    }
+
+    /// Refuses a body with anything but these arguments.
+    pub(crate) fn expect_only(&self, arguments: &[&str]) -> Result<(), Error> {
+        match self.body().find(|(key, _)| !arguments.contains(key)) {
+            None => Ok(()),
+            Some((key, _)) => Err(Error::BadRequest(format!(
+                "{} has no argument {}{}",
+                self.operation,
+                quoted(key),
+                match arguments {
+                    [] => String::new(),
+                    known => format!("; it has {}", known.join(", ")),
+                }
+            ))),
+        }
+    }
+}
+
+fn text_of(properties: &Map, key: &str) -> Result<Option<String>, Error> {
+    match properties.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_str() {
+            None => Err(Error::BadRequest(format!("'{key}' has to be a string"))),
+            Some(text) if text.len() > MAX_NAME_BYTES => Err(Error::BadRequest(format!(
+                "'{key}' has {} bytes; at most {MAX_NAME_BYTES} are allowed",
+                text.len()
+            ))),
+            Some(text) => Ok(Some(text.to_owned())),
+        },
+    }
+}
+
+fn malformed(error: &DecodeError) -> Error {
+    Error::BadRequest(format!("the request cannot be read: {error}"))
+}
+
+/// The type of the management node itself.
+pub(crate) const MANAGEMENT_TYPE: &str = "org.amqp.management";
+/// How long names, identities and addresses may be: as long as the names of queues.
+pub(crate) const MAX_NAME_BYTES: usize = 1024;
+/// How long a correlation id may be that is copied.
+const MAX_ID_BYTES: usize = 1 << 10;
+/// How long a request may be.
+const MAX_REQUEST_BYTES: usize = 64 << 10;
+/// How many names a list may hold.
+const MAX_NAMES: usize = 256;
+/// What a request may be made of.
+const LIMITS: Limits =
+    Limits { max_depth: 8, max_elements: 1 << 12, max_sections: 16, ..Limits::DEFAULT };

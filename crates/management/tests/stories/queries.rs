@@ -1,0 +1,127 @@
+use crate::desk::{Desk, ask};
+use crate::standing::fill;
+use mochila_wire::message::Body;
+use mochila_wire::{Map, Value};
+
+fn query(kind: &str) -> crate::desk::Ask {
+    ask("QUERY").kind("org.amqp.management").property("entityType", kind)
+}
+
+fn list(names: &[&str]) -> Value {
+    Value::List(names.iter().map(|name| Value::from(*name)).collect())
+}
+
+#[test]
+fn a_query_lists_queues_by_name_with_the_attributes_asked_for() {
+    let mut desk = Desk::new();
+    for name in ["c", "a", "b"] {
+        desk.create(name);
+    }
+    fill(&desk, "b", 4);
+    let told = desk.tell(query("queue").with("attributeNames", list(&["name", "msgDepth"])));
+    assert_eq!(told.outcome(), (200, "OK"));
+    assert_eq!(told.map().get("attributeNames"), Some(&list(&["name", "msgDepth"])));
+    let row = |name: &str, depth: u64| {
+        Map::from_iter([("name".into(), name.into()), ("msgDepth".into(), Value::Ulong(depth))])
+    };
+    assert_eq!(told.rows(), [row("a", 0), row("b", 4), row("c", 0)]);
+}
+
+#[test]
+fn without_a_list_all_attributes_are_told() {
+    let mut desk = Desk::new();
+    desk.create("a");
+    for request in [query("queue"), query("queue").with("attributeNames", list(&[]))] {
+        let told = desk.tell(request);
+        let row = &told.rows()[0];
+        for attribute in ["name", "max-size", "msgTotalEnqueues", "consumerCount", "holders"] {
+            assert!(row.get(attribute).is_some(), "{attribute}");
+        }
+    }
+}
+
+#[test]
+fn without_a_type_everything_is_listed_and_what_does_not_apply_is_null() {
+    let mut desk = Desk::new();
+    desk.create("a");
+    desk.connect("shop");
+    let told = desk.tell(ask("QUERY").with("attributeNames", list(&["type", "msgDepth"])));
+    let types: Vec<_> = told.rows().iter().map(|row| row.get("type").cloned().unwrap()).collect();
+    assert_eq!(types, ["broker".into(), "queue".into(), "connection".into()]);
+    assert_eq!(told.rows()[2].get("msgDepth"), Some(&Value::Null));
+}
+
+#[test]
+fn offset_and_count_select_a_page() {
+    let mut desk = Desk::new();
+    for name in ["a", "b", "c", "d"] {
+        desk.create(name);
+    }
+    let told = desk.tell(query("queue").property("offset", 1i32).property("count", 2i32));
+    assert_eq!(told.names(), ["b", "c"]);
+    assert_eq!(told.message.application_property("count"), Some(&Value::Ulong(2)));
+    assert_eq!(told.message.application_property("total"), Some(&Value::Ulong(4)));
+    assert_eq!(told.message.application_property("nextOffset"), Some(&Value::Ulong(3)));
+    let told = desk.tell(query("queue").property("offset", 3u32));
+    assert_eq!(told.names(), ["d"]);
+    assert_eq!(told.message.application_property("nextOffset"), None);
+    assert!(desk.tell(query("queue").property("offset", u64::MAX)).rows().is_empty());
+}
+
+#[test]
+fn an_answer_never_grows_beyond_a_mebibyte_or_so() {
+    let mut desk = Desk::new();
+    for number in 0..3_000 {
+        desk.create(&format!("{number:0200}"));
+    }
+    let (mut seen, mut pages, mut offset) = (0, 0, 0u64);
+    loop {
+        let told = desk.tell(query("queue").property("offset", offset));
+        seen += told.rows().len();
+        pages += 1;
+        let bytes = mochila_wire::Encode::to_bytes(&told.message).len();
+        assert!(bytes < (1 << 20) + (1 << 14), "{bytes} bytes");
+        match told.message.application_property("nextOffset").and_then(Value::as_u64) {
+            Some(next) => offset = next,
+            None => break,
+        }
+    }
+    assert_eq!(seen, 3_000);
+    assert!(pages > 1);
+}
+
+#[test]
+fn the_management_node_tells_what_it_knows_about() {
+    let mut desk = Desk::new();
+    let told = desk.tell(ask("GET-TYPES").kind("org.amqp.management").name("self"));
+    let types: Vec<_> = told.map().iter().map(|(name, _)| name.as_str().unwrap()).collect();
+    assert_eq!(types, ["broker", "queue", "connection", "session", "link"]);
+    let told = desk.tell(ask("GET-ATTRIBUTES").property("entityType", "queue"));
+    assert_eq!(told.map().len(), 1);
+    let attributes = told.map().get("queue").and_then(Value::as_list).unwrap();
+    assert!(attributes.contains(&"max-count".into()) && attributes.contains(&"acquires".into()));
+    let told = desk.tell(ask("GET-OPERATIONS"));
+    assert_eq!(told.map().get("connection"), Some(&list(&["READ", "DELETE"])));
+    let told = desk.tell(ask("GET-MGMT-NODES"));
+    assert_eq!(told.message.body, Body::Value(Value::List(Vec::new())));
+}
+
+#[test]
+fn the_node_tells_of_itself_and_of_all_queues_together() {
+    let mut desk = Desk::new();
+    desk.create("a");
+    desk.create("b");
+    fill(&desk, "a", 2);
+    fill(&desk, "b", 3);
+    desk.pass(60_000);
+    let told = desk.tell(ask("READ").kind("broker"));
+    let node = told.map();
+    assert_eq!(node.get("name"), Some(&"here".into()));
+    assert_eq!(node.get("version"), Some(&"1.2.3".into()));
+    assert_eq!(node.get("workerThreads"), Some(&Value::Ulong(3)));
+    assert_eq!(node.get("uptimeMs"), Some(&Value::Ulong(60_000)));
+    assert_eq!(node.get("queueCount"), Some(&Value::Ulong(2)));
+    assert_eq!(node.get("msgDepth"), Some(&Value::Ulong(5)));
+    assert_eq!(node.get("memoryLimitBytes"), Some(&Value::Ulong(1 << 30)));
+    assert!(node.get("memoryUsedBytes").and_then(Value::as_u64).unwrap() > 0);
+}

@@ -73,10 +73,16 @@ impl Outgoing<'_> {
         self.session.outgoing.room()
     }
 
+    /// How many bytes of a message one frame has room for, whatever else it carries.
+    #[inline]
+    pub fn frame_room(&self) -> usize {
+        self.frame_limit - HEAD_BYTES
+    }
+
     /// How many frames a message of that many bytes takes at most.
     #[inline]
     pub fn frames_for(&self, message_bytes: usize) -> u32 {
-        let per_frame = self.frame_limit - HEAD_BYTES;
+        let per_frame = self.frame_room();
         if message_bytes <= per_frame {
             return 1;
         }

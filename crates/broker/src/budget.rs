@@ -1,5 +1,6 @@
 //! The memory of the node: reserved before it is used, given back by `Drop`.
 
+use mochila_wire::{AmqpError, condition};
 use crate::line::{Line, Place};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
@@ -45,6 +46,13 @@ impl fmt::Display for OverLimit {
 }
 
 impl std::error::Error for OverLimit {}
+
+impl OverLimit {
+    /// The condition and sentence for the peer.
+    pub fn to_amqp(&self) -> AmqpError {
+        AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, self.to_string())
+    }
+}
 
 impl Budget {
     /// A budget whose soft limit is seven eighths of `limit_bytes`; 0 means without limit.
@@ -238,6 +246,16 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// A reservation of nothing, for others to be merged into.
+    pub fn nothing(budget: &Arc<Budget>) -> Reservation {
+        Reservation { budget: Arc::clone(budget), bytes: 0 }
+    }
+
+    /// Gives back all but `bytes`; at most what is there.
+    pub fn shrink_to(&mut self, bytes: u64) {
+        drop(self.split(self.bytes.saturating_sub(bytes)));
+    }
+
     /// How much is reserved.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -1,5 +1,7 @@
 //! How much a queue may hold, and what happens when it is more.
 
+use mochila_wire::{AmqpError, condition};
+use std::fmt;
 use crate::message::Incoming;
 use crate::messages::Dequeued;
 use crate::settings::{LimitPolicy, Limits};
@@ -39,6 +41,28 @@ pub enum Refusal {
     TooLarge,
     /// The queue has been deleted.
     Deleted,
+}
+
+impl Refusal {
+    /// The condition and sentence for the peer.
+    pub fn to_amqp(&self) -> AmqpError {
+        let condition = match self {
+            Refusal::Deleted => condition::RESOURCE_DELETED,
+            Refusal::Count | Refusal::Size | Refusal::TooLarge => condition::RESOURCE_LIMIT_EXCEEDED,
+        };
+        AmqpError::new(condition, self.to_string())
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Count => "the queue holds as many messages as it may",
+            Refusal::Size => "the queue would hold more bytes than it may",
+            Refusal::TooLarge => "the message alone is larger than the queue may be",
+            Refusal::Deleted => "the queue has been deleted",
+        })
+    }
 }
 
 impl Policy {

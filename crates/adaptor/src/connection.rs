@@ -1,0 +1,353 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use mochila_broker::{SharedQueue, Wake, Waker};
+use mochila_engine::{
+    Connection as Engine, ConnectionConfig, Event, LinkId, PeerCredentials, SessionId,
+};
+use mochila_management::{ConnectionRecord, LinkRecord};
+use mochila_wire::{AmqpError, DeliveryState, Now, condition};
+
+use crate::links::{End, Links, Slot};
+use crate::settlement::Fate;
+use crate::{Node, Scratch, WHOLE_CONNECTION};
+
+/// One AMQP peer of a node: its engine, and our end of each of its links.
+///
+/// The shell reads bytes and calls [`handle_bytes`](Connection::handle_bytes), passes on wake-ups
+/// with [`handle_wake`](Connection::handle_wake), then calls [`pump`](Connection::pump) and writes
+/// what is in [`output`](Connection::output). A visit ends with
+/// [`finish_visit`](Connection::finish_visit), which wakes whom the visit has something for.
+pub struct Connection {
+    pub(crate) engine: Engine,
+    pub(crate) node: Arc<Node>,
+    pub(crate) links: Links,
+    /// Links that may have something to send.
+    pub(crate) ready: VecDeque<LinkId>,
+    pub(crate) record: Arc<ConnectionRecord>,
+    pub(crate) waker: Arc<dyn Wake>,
+    /// Reply queues of this connection's links from `$management`, by reply address.
+    pub(crate) reply_queues: Vec<(String, Arc<SharedQueue>)>,
+    credentials: Option<Box<PeerCredentials>>,
+    mechanism: &'static str,
+    is_over: bool,
+}
+
+/// Where a connection comes from.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// The peer's address and port.
+    pub address: String,
+}
+
+impl Connection {
+    /// A connection that was just accepted.
+    pub fn new(
+        node: Arc<Node>,
+        engine: Arc<ConnectionConfig>,
+        peer: Peer,
+        waker: Arc<dyn Wake>,
+        now: Now,
+    ) -> Connection {
+        let whole = Waker::new(Arc::clone(&waker), WHOLE_CONNECTION);
+        let record = node.management.directory().enter(peer.address, now.wall_ms, whole);
+        Connection {
+            engine: Engine::server(engine, now),
+            node,
+            links: Links::default(),
+            ready: VecDeque::new(),
+            record,
+            waker,
+            reply_queues: Vec::new(),
+            credentials: None,
+            mechanism: "",
+            is_over: false,
+        }
+    }
+
+    /// Handles whole frames, and returns how many bytes they were; present the rest again.
+    pub fn handle_bytes(&mut self, now: Now, bytes: &[u8], scratch: &mut Scratch) -> usize {
+        let used = self.engine.handle_bytes(now, bytes);
+        self.record.bytes_in.add(used as u64);
+        self.record.last_input_ms.set(now.mono_ms);
+        self.handle_events(now, bytes, scratch);
+        used
+    }
+
+    /// How many bytes the next frame needs, of which `pending` is the beginning.
+    pub fn wanted(&self, pending: &[u8]) -> usize {
+        self.engine.wanted(pending)
+    }
+
+    /// The peer has closed its side of the socket, or the socket failed.
+    pub fn handle_eof(&mut self, now: Now, scratch: &mut Scratch) {
+        self.engine.handle_eof(now);
+        self.handle_events(now, &[], scratch);
+        self.end(now, scratch);
+    }
+
+    /// Does what time asks for.
+    pub fn handle_timeout(&mut self, now: Now, scratch: &mut Scratch) {
+        self.engine.handle_timeout(now);
+        self.handle_events(now, &[], scratch);
+    }
+
+    /// When [`handle_timeout`](Connection::handle_timeout) has something to do, on the monotonic
+    /// clock.
+    pub fn next_timeout_ms(&self) -> Option<u64> {
+        self.engine.next_timeout_ms()
+    }
+
+    /// Somebody had something for one of the links, or for the connection.
+    pub fn handle_wake(&mut self, now: Now, key: u32, scratch: &mut Scratch) {
+        if key == WHOLE_CONNECTION {
+            if self.record.is_close_requested() {
+                self.close(Some(AmqpError::new(
+                    condition::CONNECTION_FORCED,
+                    "the connection was closed by an operator",
+                )));
+                self.handle_events(now, &[], scratch);
+            }
+            return;
+        }
+        let Some(slot) = self.links.by_key(key) else { return };
+        let id = slot.id;
+        match &slot.end {
+            End::Outgoing(_) => self.make_ready(id),
+            End::Incoming(_) => self.grant_credit(now, id, scratch),
+        }
+    }
+
+    /// Takes messages for links that may have some, while there is room for output; true if there
+    /// is more to do.
+    pub fn pump(&mut self, now: Now, scratch: &mut Scratch) -> bool {
+        !self.ready.is_empty() && self.pump_links(now, scratch)
+    }
+
+    /// The bytes to send; take what is there.
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        self.engine.output()
+    }
+
+    /// Wakes whom the visit has something for. No lock may be held.
+    pub fn finish_visit(&mut self, scratch: &mut Scratch) {
+        scratch.wakeups.perform_all();
+    }
+
+    /// Closes the connection; the peer's close is waited for, though not for long.
+    pub fn close(&mut self, error: Option<AmqpError>) {
+        self.engine.close(error);
+    }
+
+    /// Whether the handshake is over and neither side has closed.
+    pub fn is_open(&self) -> bool {
+        self.engine.is_open()
+    }
+
+    /// Whether nothing more will happen: send what is in the output, then drop the socket.
+    pub fn is_closed(&self) -> bool {
+        self.engine.is_closed()
+    }
+
+    /// The credentials that the peer has shown and that wait for an answer.
+    pub fn take_credentials(&mut self) -> Option<Box<PeerCredentials>> {
+        self.credentials.take()
+    }
+
+    /// The peer is who it says.
+    pub fn authenticated(&mut self, identity: String) {
+        self.mechanism = "PLAIN";
+        self.engine.authenticated(identity);
+    }
+
+    /// The peer is not who it says.
+    pub fn refuse_credentials(&mut self) {
+        self.engine.refuse_credentials();
+    }
+
+    /// What management knows of this connection.
+    pub fn record(&self) -> &Arc<ConnectionRecord> {
+        &self.record
+    }
+
+    fn handle_events(&mut self, now: Now, buffer: &[u8], scratch: &mut Scratch) {
+        while let Some(event) = self.engine.poll_event() {
+            match event {
+                Event::Transfer(transfer) => self.handle_transfer(now, buffer, &transfer, scratch),
+                Event::Disposition { session, first, last, settled, state } => {
+                    self.handle_disposition(now, session, (first, last), settled, state, scratch);
+                }
+                Event::Credit { link } => self.make_ready(link),
+                other => {
+                    // What a link brought or settled before it went counts.
+                    self.enqueue_arrivals(now, buffer, scratch);
+                    self.settle(now, scratch);
+                    self.handle_rare_event(now, other, scratch);
+                }
+            }
+        }
+        self.enqueue_arrivals(now, buffer, scratch);
+        self.settle(now, scratch);
+    }
+
+    fn handle_rare_event(&mut self, now: Now, event: Event, scratch: &mut Scratch) {
+        match event {
+            Event::Credentials(credentials) => self.credentials = Some(credentials),
+            Event::Opened => self.handle_open(),
+            Event::Begun { session } => {
+                self.record.enter_session(session.index() as u32, now.wall_ms);
+            }
+            Event::Attached { link, peer } => self.handle_attach(now, link, &peer, scratch),
+            Event::Window { session } => self.window_opened(session),
+            Event::Detached { link, closed, error } => {
+                if let Some(error) = error {
+                    tracing::debug!(peer = %self.record.peer_address, ?link, %error, "a link was detached");
+                }
+                self.end_link(now, link, closed, scratch);
+            }
+            Event::Ended { session, error } => {
+                if let Some(error) = error {
+                    tracing::info!(peer = %self.record.peer_address, %error, "a session ended");
+                }
+                self.end_session(now, session, scratch);
+            }
+            Event::Closed { error, by_peer } => {
+                match error {
+                    Some(error) if self.record.opened.get().is_some() => {
+                        tracing::info!(peer = %self.record.peer_address, by_peer, %error, "a connection ended");
+                    }
+                    Some(error) => {
+                        tracing::debug!(peer = %self.record.peer_address, by_peer, %error, "a handshake failed");
+                    }
+                    None => {}
+                }
+                self.end(now, scratch);
+            }
+            // A receiver's links are told by flows of their own; senders that settle what we have
+            // settled tell nothing new.
+            Event::PeerFlow { .. }
+            | Event::IncomingSettled { .. }
+            | Event::AttachConfirmed { .. }
+            | Event::Transfer(_)
+            | Event::Disposition { .. }
+            | Event::Credit { .. } => {}
+        }
+    }
+
+    fn handle_disposition(
+        &mut self,
+        now: Now,
+        session: SessionId,
+        (first, last): (u32, u32),
+        settled: bool,
+        state: Option<DeliveryState>,
+        scratch: &mut Scratch,
+    ) {
+        let Some(fate) = Fate::of(state.as_ref(), settled) else { return };
+        let Connection { engine, links, .. } = self;
+        let Scratch { settlements, wakeups, .. } = scratch;
+        engine.resolve_outgoing(session, first, last, true, &mut |link, position, _| {
+            settlements.add(now, links, wakeups, link, position, &fate);
+        });
+        if !settled {
+            engine.settle_outgoing(session, first, last, state);
+        }
+    }
+
+    fn settle(&mut self, now: Now, scratch: &mut Scratch) {
+        scratch.settlements.flush(now, &mut self.links, &mut scratch.wakeups);
+    }
+
+    fn window_opened(&mut self, session: SessionId) {
+        let waiting: Vec<LinkId> = self
+            .links
+            .iter()
+            .filter(|slot| slot.session == session && matches!(slot.end, End::Outgoing(_)))
+            .map(|slot| slot.id)
+            .collect();
+        for id in waiting {
+            self.make_ready(id);
+        }
+    }
+
+    /// Detaches a link with an error, and ends our side of it.
+    pub(crate) fn detach_with(
+        &mut self,
+        now: Now,
+        id: LinkId,
+        error: AmqpError,
+        scratch: &mut Scratch,
+    ) {
+        tracing::info!(peer = %self.record.peer_address, link = ?id, %error, "detaching a link");
+        self.engine.detach(id, true, Some(error));
+        self.end_link(now, id, true, scratch);
+    }
+
+    pub(crate) fn queue_gone(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
+        let error = AmqpError::new(condition::RESOURCE_DELETED, "the queue was deleted");
+        self.detach_with(now, id, error, scratch);
+    }
+
+    fn end_session(&mut self, now: Now, session: SessionId, scratch: &mut Scratch) {
+        let links: Vec<LinkId> =
+            self.links.iter().filter(|slot| slot.session == session).map(|slot| slot.id).collect();
+        for id in links {
+            self.end_link(now, id, false, scratch);
+        }
+        self.record.leave_session(session.index() as u32);
+    }
+
+    /// Gives up what a link has at its queue.
+    fn end_link(&mut self, now: Now, id: LinkId, closed: bool, scratch: &mut Scratch) {
+        if let Some(slot) = self.links.remove(id) {
+            self.give_up(now, slot, closed, scratch);
+        }
+    }
+
+    fn give_up(&mut self, now: Now, slot: Slot, closed: bool, scratch: &mut Scratch) {
+        self.record.leave_link(slot.id.index() as u32);
+        match slot.end {
+            End::Incoming(incoming) => incoming.give_up(now, closed, &mut scratch.wakeups),
+            End::Outgoing(outgoing) => {
+                self.reply_queues.retain(|(_, queue)| !Arc::ptr_eq(queue, &outgoing.queue));
+                outgoing.give_up(now, closed, &mut scratch.wakeups);
+            }
+        }
+    }
+
+    /// The connection is over: its links go, and management forgets it.
+    fn end(&mut self, now: Now, scratch: &mut Scratch) {
+        for slot in self.links.take_all() {
+            self.give_up(now, slot, true, scratch);
+        }
+        self.ready.clear();
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.node.management.directory().leave(&self.record);
+        }
+    }
+
+    pub(crate) fn mechanism(&self) -> &'static str {
+        self.mechanism
+    }
+
+    pub(crate) fn count_sent(&mut self, id: LinkId, messages: usize) {
+        self.record.messages_out.add(messages as u64);
+        self.count(id, messages);
+    }
+
+    pub(crate) fn count_received(&mut self, id: LinkId, messages: usize) {
+        self.record.messages_in.add(messages as u64);
+        self.count(id, messages);
+    }
+
+    fn count(&mut self, id: LinkId, messages: usize) {
+        let link = self.engine.link(id);
+        let (credit, unsettled) = link.map_or((0, 0), |link| (link.credit(), link.unsettled()));
+        if let Some(slot) = self.links.get_mut(id) {
+            let record: &LinkRecord = &slot.record;
+            record.messages.add(messages as u64);
+            record.credit.set(u64::from(credit));
+            record.unsettled.set(u64::from(unsettled));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+use std::sync::Arc;
+
+use mochila_engine::{LinkId, SessionId};
+use mochila_management::LinkRecord;
+
+use crate::incoming::Incoming;
+use crate::outgoing::Outgoing;
+
+/// The links of a connection, each with what is at our end of it.
+#[derive(Default)]
+pub(crate) struct Links {
+    slots: Vec<Option<Slot>>,
+}
+
+/// One link and our end of it.
+pub(crate) struct Slot {
+    pub(crate) id: LinkId,
+    pub(crate) session: SessionId,
+    pub(crate) end: End,
+    pub(crate) record: Arc<LinkRecord>,
+}
+
+/// Which end of a link we are.
+pub(crate) enum End {
+    /// The peer sends, we receive.
+    Incoming(Incoming),
+    /// We send, the peer receives.
+    Outgoing(Outgoing),
+}
+
+impl Links {
+    pub(crate) fn insert(&mut self, slot: Slot) {
+        let index = slot.id.index();
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, || None);
+        }
+        self.slots[index] = Some(slot);
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: LinkId) -> Option<&mut Slot> {
+        self.slots.get_mut(id.index())?.as_mut().filter(|slot| slot.id == id)
+    }
+
+    /// The link whose queue or producer woke us under this key; it may be a newer one.
+    pub(crate) fn by_key(&self, key: u32) -> Option<&Slot> {
+        self.slots.get(key as usize)?.as_ref()
+    }
+
+    pub(crate) fn remove(&mut self, id: LinkId) -> Option<Slot> {
+        let slot = self.slots.get_mut(id.index())?;
+        if slot.as_ref()?.id == id { slot.take() } else { None }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().flatten()
+    }
+
+    /// All links, for the end of the connection.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Slot> + use<> {
+        std::mem::take(&mut self.slots).into_iter().flatten()
+    }
+
+    #[inline]
+    pub(crate) fn incoming(&mut self, id: LinkId) -> Option<&mut Incoming> {
+        match &mut self.get_mut(id)?.end {
+            End::Incoming(incoming) => Some(incoming),
+            End::Outgoing(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn outgoing(&mut self, id: LinkId) -> Option<&mut Outgoing> {
+        match &mut self.get_mut(id)?.end {
+            End::Outgoing(outgoing) => Some(outgoing),
+            End::Incoming(_) => None,
+        }
+    }
+}

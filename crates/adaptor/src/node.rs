@@ -1,0 +1,49 @@
+use std::sync::Arc;
+
+use mochila_broker::Broker;
+use mochila_management::Management;
+use mochila_wire::Limits;
+
+use crate::LargeFiles;
+
+/// What all connections of a node share.
+pub struct Node {
+    /// Queues, addresses and the memory budget.
+    pub broker: Arc<Broker>,
+    /// The node `$management`.
+    pub management: Management,
+    /// How links are served.
+    pub settings: Settings,
+    /// Where messages go that are too large for memory.
+    pub large_files: Arc<dyn LargeFiles>,
+}
+
+/// How links are served.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The link credit that a sender gets, in messages.
+    pub credit_window: u32,
+    /// How much encoded output may wait for a socket before no more is taken for it, in bytes.
+    pub output_limit: usize,
+    /// Messages from this size on are kept in a file, in bytes.
+    pub large_message_bytes: usize,
+    /// The largest message that is accepted, in bytes; 0 for any size.
+    pub max_message_bytes: u64,
+    /// What a scanned message may hold.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            credit_window: 1_000,
+            output_limit: 256 * 1024,
+            large_message_bytes: 1024 * 1024,
+            max_message_bytes: 0,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// The address of the node that manages this one.
+pub(crate) const MANAGEMENT: &str = "$management";

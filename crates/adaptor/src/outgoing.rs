@@ -1,0 +1,276 @@
+use std::sync::Arc;
+
+use mochila_broker::{
+    ConsumerId, Content, Delivery, Outcome, Settlement, SharedQueue, TakeLimit, Taking, Wakeups,
+};
+use mochila_engine::{self as engine, LinkId};
+use mochila_wire::{Now, annotation};
+
+use crate::Scratch;
+use crate::connection::Connection;
+use crate::large::Departure;
+
+/// Our end of a link on which we send: a consumer of a queue.
+///
+/// ```text
+///            credit                 taken all               wake-up
+///   Idle ──────────────▶ Ready ───────────────▶ Waiting ──────────────▶ Ready
+///    ▲                    │ ▲
+///    └── no credit ───────┘ └── window, output room: stays on the connection's list
+/// ```
+pub(crate) struct Outgoing {
+    pub(crate) queue: Arc<SharedQueue>,
+    pub(crate) consumer: ConsumerId,
+    /// Messages are sent settled: sending one is accepting it.
+    pub(crate) presettled: bool,
+    /// What becomes of deliveries that are settled without an outcome, or never.
+    pub(crate) default_outcome: Outcome,
+    /// On the connection's list of links that may have something to send.
+    pub(crate) ready: bool,
+    /// A delivery that does not fit one frame and has been sent in part.
+    pub(crate) departure: Option<Departure>,
+    /// Delete the queue when the link is closed.
+    pub(crate) owns_queue: bool,
+}
+
+impl Outgoing {
+    /// The link is gone: what it holds gets the default outcome.
+    pub(crate) fn give_up(self, now: Now, closed: bool, wakeups: &mut Wakeups) {
+        let outcome = &self.default_outcome;
+        wakeups.merge(self.queue.unsubscribe_with(now, self.consumer, outcome));
+        if closed && self.owns_queue {
+            wakeups.merge(self.queue.lose_creator(now));
+        }
+    }
+}
+
+/// What one turn of a link came to.
+enum Turn {
+    /// Nothing to do until something happens.
+    Rest,
+    /// More may be there; others come first.
+    Again,
+    /// The queue is gone.
+    Gone,
+}
+
+impl Connection {
+    /// Puts a link on the list of those that may have something to send.
+    pub(crate) fn make_ready(&mut self, id: LinkId) {
+        if let Some(outgoing) = self.links.outgoing(id)
+            && !outgoing.ready
+        {
+            outgoing.ready = true;
+            self.ready.push_back(id);
+        }
+    }
+
+    /// Gives each ready link one turn, while there is room for output; true if there is more to do.
+    pub(crate) fn pump_links(&mut self, now: Now, scratch: &mut Scratch) -> bool {
+        for _ in 0..self.ready.len() {
+            if self.engine.output().len() >= self.node.settings.output_limit {
+                return true;
+            }
+            let Some(id) = self.ready.pop_front() else { break };
+            let Some(outgoing) = self.links.outgoing(id) else { continue };
+            outgoing.ready = false;
+            match self.turn(now, id, scratch) {
+                Turn::Rest => {}
+                Turn::Again => self.make_ready(id),
+                Turn::Gone => self.queue_gone(now, id, scratch),
+            }
+        }
+        !self.ready.is_empty()
+    }
+
+    fn turn(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) -> Turn {
+        if !self.depart(now, id, scratch) {
+            return Turn::Rest;
+        }
+        let room = self.node.settings.output_limit.saturating_sub(self.engine.output().len());
+        let Some(outgoing) = self.links.outgoing(id) else { return Turn::Rest };
+        let Some(mut wire) = self.engine.outgoing(id) else { return Turn::Rest };
+        let limit = take_limit(&mut wire, room);
+        if limit.messages == 0 {
+            // Without credit, or with the session's window closed, it must not keep others waiting.
+            scratch.wakeups.merge(outgoing.queue.idle(now, outgoing.consumer));
+            if self.engine.link(id).is_some_and(|link| link.credit() == 0) {
+                self.engine.drained(id);
+            }
+            return Turn::Rest;
+        }
+        let (taking, wakeups) =
+            outgoing.queue.take(now, outgoing.consumer, limit, &mut scratch.taken);
+        scratch.wakeups.merge(wakeups);
+        let sent = self.send_taken(now, id, scratch);
+        self.count_sent(id, sent);
+        match taking {
+            Taking::Gone => Turn::Gone,
+            Taking::More => Turn::Again,
+            // The queue takes it for idle now; so it is, unless credit and window allow for more.
+            Taking::Satisfied => {
+                let wire = self.engine.outgoing(id);
+                let may_send = wire.is_some_and(|mut wire| wire.capacity() > 0);
+                if may_send { Turn::Again } else { Turn::Rest }
+            }
+            Taking::Waiting => {
+                if self.engine.link(id).is_some_and(engine::Link::is_draining) {
+                    self.engine.drained(id);
+                    if let Some(outgoing) = self.links.outgoing(id) {
+                        scratch.wakeups.merge(outgoing.queue.idle(now, outgoing.consumer));
+                    }
+                }
+                Turn::Rest
+            }
+        }
+    }
+
+    /// Encodes what was taken; returns how many messages.
+    fn send_taken(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) -> usize {
+        let Scratch { taken, head, positions, wakeups, .. } = scratch;
+        let (Some(outgoing), Some(mut wire)) = (self.links.outgoing(id), self.engine.outgoing(id))
+        else {
+            return 0;
+        };
+        let presettled = outgoing.presettled;
+        let mut sent = 0;
+        positions.clear();
+        for (index, delivery) in taken.deliveries().iter().enumerate() {
+            head.clear();
+            let content = taken.content(delivery);
+            let patch = taken.patch(delivery);
+            let from = patch.map_or(0, |patch| {
+                let sections = taken.sections(delivery);
+                annotation::write_head(head, taken.bytes(delivery), &sections, &patch)
+            });
+            match content {
+                Content::Slice(bytes) if wire.fits(head.len() + bytes.len() - from) => {
+                    let parts: [&[u8]; 2] = [head, &bytes[from..]];
+                    wire.send(delivery.position, presettled, 0, &parts);
+                    if presettled {
+                        positions.push(delivery.position);
+                    }
+                    sent += 1;
+                }
+                _ => {
+                    let departure = departure(head, &content, from, delivery, presettled);
+                    outgoing.departure = Some(departure);
+                    // What was taken behind it has to wait its turn in the queue.
+                    let rest: Vec<_> = taken.deliveries()[index + 1..]
+                        .iter()
+                        .map(|later| Settlement {
+                            position: later.position,
+                            outcome: Outcome::Release,
+                        })
+                        .collect();
+                    if !rest.is_empty() {
+                        wakeups.merge(outgoing.queue.settle(now, outgoing.consumer, &rest));
+                    }
+                    break;
+                }
+            }
+        }
+        taken.clear();
+        if !positions.is_empty() {
+            wakeups.merge(outgoing.queue.accept(now, outgoing.consumer, positions));
+        }
+        if outgoing.departure.is_some() && self.depart(now, id, scratch) {
+            sent += 1;
+        }
+        sent
+    }
+
+    /// Sends more of a large delivery; false if it has to wait for credit, window or socket.
+    fn depart(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) -> bool {
+        loop {
+            let full = self.engine.output().len() >= self.node.settings.output_limit;
+            let Some(outgoing) = self.links.outgoing(id) else { return false };
+            let Some(departure) = &mut outgoing.departure else { return true };
+            if full {
+                self.make_ready(id);
+                return false;
+            }
+            let Some(mut wire) = self.engine.outgoing(id) else { return false };
+            let may_start = wire.capacity() > 0;
+            if wire.room() == 0 || !(departure.begun || may_start) {
+                return false;
+            }
+            let last = match departure.read(&mut scratch.piece, wire.frame_room()) {
+                Ok(more) => !more,
+                Err(error) => {
+                    tracing::error!(queue = outgoing.queue.name(), %error, "cannot read a large message");
+                    self.give_up_departure(now, id, scratch);
+                    return true;
+                }
+            };
+            if departure.begun {
+                wire.continue_large(&scratch.piece, last);
+            } else {
+                departure.begun = true;
+                wire.start_large(&departure.delivery(), &scratch.piece);
+                if last {
+                    wire.continue_large(&[], true);
+                }
+            }
+            if last {
+                self.end_departure(now, id, scratch);
+                return true;
+            }
+        }
+    }
+
+    fn end_departure(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
+        let Some(outgoing) = self.links.outgoing(id) else { return };
+        let Some(departure) = outgoing.departure.take() else { return };
+        if departure.presettled {
+            let positions = [departure.position];
+            scratch.wakeups.merge(outgoing.queue.accept(now, outgoing.consumer, &positions));
+        }
+        self.count_sent(id, 1);
+    }
+
+    /// The rest of a message cannot be read: the receiver forgets it, and the queue rejects it.
+    fn give_up_departure(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
+        let Some(outgoing) = self.links.outgoing(id) else { return };
+        let Some(departure) = outgoing.departure.take() else { return };
+        let rejected = [Settlement { position: departure.position, outcome: Outcome::Reject }];
+        scratch.wakeups.merge(outgoing.queue.settle(now, outgoing.consumer, &rejected));
+        if departure.begun
+            && let Some(mut wire) = self.engine.outgoing(id)
+        {
+            wire.abort_large();
+        }
+    }
+}
+
+/// How much may be taken so that all of it can be sent now, if it fits memory at all.
+fn take_limit(wire: &mut engine::Outgoing<'_>, room: usize) -> TakeLimit {
+    let capacity = wire.capacity();
+    let frames = wire.room();
+    // Messages of several frames: n messages of b bytes take at most n + b / frame_room frames.
+    let by_frames = (frames / 2).max(1);
+    let bytes = room.min((by_frames as usize).saturating_mul(wire.frame_room()));
+    TakeLimit { messages: capacity.min(by_frames), bytes }
+}
+
+fn departure(
+    head: &[u8],
+    content: &Content<'_>,
+    from: usize,
+    delivery: &Delivery,
+    presettled: bool,
+) -> Departure {
+    match content {
+        Content::Slice(bytes) => {
+            let memory = [head, &bytes[from..]].concat();
+            Departure::in_memory(memory, delivery.position, presettled)
+        }
+        Content::Large { body, .. } => Departure::from_file(
+            head.to_vec(),
+            Arc::clone(body),
+            from as u64,
+            delivery.position,
+            presettled,
+        ),
+    }
+}

@@ -1,8 +1,10 @@
 //! The node itself.
 
 use crate::attribute::{Access, Attribute, Column, Row, count, timestamp};
+use crate::directory::Direction;
+use crate::entity::link;
 use crate::management::NodeFacts;
-use crate::scope::Scope;
+use crate::scope::{Scope, all_links};
 use mochila_broker::Statistics;
 use mochila_wire::Value;
 
@@ -49,6 +51,18 @@ const ATTRIBUTES: &[Attribute<()>] = &[
         let connections = scope.management.directory().connections();
         count(connections.iter().map(|connection| connection.link_count()).sum())
     }),
+    Attribute::new(
+        "linksBlocked",
+        "ulong",
+        "Links to consumers that have had no credit for 10 seconds or more.",
+        |(), scope| {
+            let blocked = all_links(scope.management).filter(|at| {
+                at.link.direction == Direction::Out
+                    && link::without_credit_ms(at, scope) >= BLOCKED_AFTER_MS
+            });
+            count(blocked.count())
+        },
+    ),
     Attribute::new("queueCount", "ulong", "Queues there are.", |(), scope| {
         count(scope.broker().queue_count())
     }),
@@ -116,3 +130,6 @@ fn is_total(statistic: &str) -> bool {
 fn facts<'a>(scope: &Scope<'a>) -> &'a NodeFacts {
     scope.management.facts()
 }
+
+/// A link without credit for so long is blocked.
+const BLOCKED_AFTER_MS: u64 = 10_000;

@@ -91,6 +91,9 @@ fn a_link_tells_for_how_long_it_has_had_no_credit() {
     link.without_credit_since_ms.set(desk.now.mono_ms);
     desk.pass(7_000);
     assert_eq!(desk.read("link", "l", "withoutCreditMs"), Value::Ulong(7_000));
+    assert_eq!(desk.read("broker", "here", "linksBlocked"), Value::Ulong(0));
+    desk.pass(3_000);
+    assert_eq!(desk.read("broker", "here", "linksBlocked"), Value::Ulong(1));
 }
 
 #[test]

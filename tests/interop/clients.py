@@ -146,6 +146,15 @@ class GoAmqp(Suite):
         return [str(binary)]
 
 
+class Raw(Suite):
+    """Sockets and bytes: no client would send this."""
+
+    limit_s = 180
+
+    def install(self, log):
+        return [sys.executable, "main.py"]
+
+
 INSTALL_LIMIT_S = 600
 
 SUITES = [
@@ -154,4 +163,5 @@ SUITES = [
     Fe2o3("fe2o3"),
     QpidJms("qpid-jms"),
     GoAmqp("go-amqp"),
+    Raw("raw"),
 ]

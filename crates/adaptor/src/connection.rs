@@ -9,7 +9,7 @@ use mochila_management::{ConnectionRecord, LinkRecord};
 use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
 use crate::links::{End, Links, Slot};
-use crate::settlement::Fate;
+use crate::settlement::{Fate, Told};
 use crate::{Node, Scratch, WHOLE_CONNECTION};
 
 /// One AMQP peer of a node: its engine, and our end of each of its links.
@@ -175,7 +175,8 @@ impl Connection {
             match event {
                 Event::Transfer(transfer) => self.handle_transfer(now, buffer, &transfer, scratch),
                 Event::Disposition { session, first, last, settled, state } => {
-                    self.handle_disposition(now, session, (first, last), settled, state, scratch);
+                    let told = Told { session, first, last, settled, state };
+                    self.handle_disposition(now, told, scratch);
                 }
                 Event::Credit { link } => self.make_ready(link),
                 other => {
@@ -234,23 +235,16 @@ impl Connection {
         }
     }
 
-    fn handle_disposition(
-        &mut self,
-        now: Now,
-        session: SessionId,
-        (first, last): (u32, u32),
-        settled: bool,
-        state: Option<DeliveryState>,
-        scratch: &mut Scratch,
-    ) {
-        let Some(fate) = Fate::of(state.as_ref(), settled) else { return };
-        let Connection { engine, links, .. } = self;
-        let Scratch { settlements, wakeups, .. } = scratch;
-        engine.resolve_outgoing(session, first, last, true, &mut |link, position, _| {
-            settlements.add(now, links, wakeups, link, position, &fate);
+    fn handle_disposition(&mut self, now: Now, told: Told, scratch: &mut Scratch) {
+        let Some(fate) = Fate::of(&told) else { return };
+        let Told { session, first, last, settled, state } = told;
+        let settlements = &mut scratch.settlements;
+        self.engine.resolve_outgoing(session, first, last, true, &mut |link, position, _| {
+            settlements.name(link, position);
         });
+        settlements.conclude(now, &fate, &mut self.links, &mut scratch.wakeups);
         if !settled {
-            engine.settle_outgoing(session, first, last, state);
+            self.engine.settle_outgoing(session, first, last, state);
         }
     }
 

@@ -1,56 +1,68 @@
 use mochila_broker::{Outcome, Settlement, Wakeups};
-use mochila_engine::LinkId;
+use mochila_engine::{LinkId, SessionId};
 use mochila_wire::{DeliveryState, Now};
 
 use crate::links::Links;
+use crate::outgoing::Outgoing;
 
 /// Outcomes of one visit for the deliveries of one link, until they are told to its queue together.
 #[derive(Default)]
 pub(crate) struct Settlements {
+    /// Deliveries of the disposition that is being handled: link, and position in its queue.
+    named: Vec<(LinkId, u64)>,
     link: Option<LinkId>,
     accepted: Vec<u64>,
     others: Vec<Settlement>,
 }
 
 impl Settlements {
-    /// Adds the outcome of one delivery, telling the queue of another link's first.
+    /// Notes a delivery that a disposition names.
     #[inline]
-    pub(crate) fn add(
+    pub(crate) fn name(&mut self, link: LinkId, position: u64) {
+        self.named.push((link, position));
+    }
+
+    /// Says what became of the deliveries named since the last time. Where another link's follow,
+    /// the queue of the one before is told.
+    pub(crate) fn conclude(
         &mut self,
         now: Now,
+        fate: &Fate,
         links: &mut Links,
         wakeups: &mut Wakeups,
-        link: LinkId,
-        position: u64,
-        fate: &Fate,
     ) {
-        if self.link != Some(link) {
-            self.flush(now, links, wakeups);
-            self.link = Some(link);
-        }
-        match fate {
-            Fate::Is(Outcome::Accept) => self.accepted.push(position),
-            Fate::Is(outcome) => {
-                self.others.push(Settlement { position, outcome: outcome.clone() });
+        let mut named = std::mem::take(&mut self.named);
+        for (link, position) in named.drain(..) {
+            if self.link != Some(link) {
+                self.flush(now, links, wakeups);
+                self.link = Some(link);
             }
-            Fate::Unsaid => {
-                if let Some(outgoing) = links.outgoing(link) {
-                    let outcome = outgoing.default_outcome.clone();
-                    self.others.push(Settlement { position, outcome });
+            let outcome = match fate {
+                Fate::Is(Outcome::Accept) => {
+                    self.accepted.push(position);
+                    continue;
                 }
-            }
+                Fate::Is(outcome) => outcome.clone(),
+                Fate::Unsaid => match links.outgoing(link) {
+                    Some(outgoing) => outgoing.default_outcome.clone(),
+                    None => continue,
+                },
+            };
+            self.others.push(Settlement { position, outcome });
         }
+        self.named = named;
     }
 
     /// Tells the queue.
     pub(crate) fn flush(&mut self, now: Now, links: &mut Links, wakeups: &mut Wakeups) {
         let Some(link) = self.link.take() else { return };
         if let Some(outgoing) = links.outgoing(link) {
+            let Outgoing { queue, consumer, .. } = outgoing;
             if !self.accepted.is_empty() {
-                wakeups.merge(outgoing.queue.accept(now, outgoing.consumer, &self.accepted));
+                wakeups.merge(queue.accept(now, *consumer, &self.accepted));
             }
             if !self.others.is_empty() {
-                wakeups.merge(outgoing.queue.settle(now, outgoing.consumer, &self.others));
+                wakeups.merge(queue.settle(now, *consumer, &self.others));
             }
         }
         self.accepted.clear();
@@ -58,7 +70,16 @@ impl Settlements {
     }
 }
 
-/// What a receiver says of a delivery, once it is final.
+/// What a receiver says of deliveries (part 2, 2.7.6).
+pub(crate) struct Told {
+    pub(crate) session: SessionId,
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    pub(crate) settled: bool,
+    pub(crate) state: Option<DeliveryState>,
+}
+
+/// What becomes of deliveries, once it is final.
 pub(crate) enum Fate {
     /// An outcome of part 3, 3.4.
     Is(Outcome),
@@ -67,11 +88,11 @@ pub(crate) enum Fate {
 }
 
 impl Fate {
-    /// Reads it from a disposition; `None` if the state is not final.
-    pub(crate) fn of(state: Option<&DeliveryState>, settled: bool) -> Option<Fate> {
-        match state.and_then(Outcome::of) {
+    /// Reads it from what was told; `None` if that is not final.
+    pub(crate) fn of(told: &Told) -> Option<Fate> {
+        match told.state.as_ref().and_then(Outcome::of) {
             Some(outcome) => Some(Fate::Is(outcome)),
-            None => settled.then_some(Fate::Unsaid),
+            None => told.settled.then_some(Fate::Unsaid),
         }
     }
 }

@@ -1,9 +1,23 @@
 //! Configuration, workers and wiring of a Mochila node.
 
+mod acceptor;
+mod admission;
 pub mod config;
+mod counter;
+mod desk;
+mod handshake;
+mod interface;
+mod large_files;
 mod memory;
+mod peer;
+mod server;
+mod site;
+mod task;
 mod users;
+mod verifier;
+mod worker;
 
 pub use config::{Config, ConfigError};
 pub use memory::Memory;
+pub use server::{Server, ServerError, Stopper};
 pub use users::{Users, UsersError};

@@ -1,0 +1,164 @@
+//! What all workers of a server share.
+
+use crate::admission::Admission;
+use crate::config::Config;
+use crate::counter::Counter;
+use crate::large_files::Spill;
+use crate::memory::Memory;
+use crate::task::{Home, Task, TaskWaker};
+use crate::users::Users;
+use crate::verifier::Verifier;
+use mochila_adaptor::{Connection, Node, Peer, Settings};
+use mochila_broker::settings::Defaults;
+use mochila_broker::{Broker, BrokerSettings, Pattern, QueueSettings};
+use mochila_engine::{ConnectionConfig, PeerCredentials};
+use mochila_management::{Management, NodeFacts};
+use mochila_store::SpillDirectory;
+use mochila_wire::{Map, Now};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+use tracing::info;
+
+/// A server without its threads.
+pub(crate) struct Site {
+    pub(crate) config: Config,
+    /// Queues, management, and how links are served.
+    pub(crate) node: Arc<Node>,
+    pub(crate) admission: Admission,
+    pub(crate) verifier: Verifier,
+    /// Connections that exist, in whatever state.
+    pub(crate) connections: Counter,
+    /// Connections whose handshake is not over.
+    pub(crate) half_open: Counter,
+    /// Handshakes that were ended to make room for others.
+    pub(crate) evicted_handshakes: Counter,
+}
+
+/// Who a peer is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is this user.
+    Is(String),
+    /// It is not who it says.
+    Wrong,
+}
+
+impl Site {
+    pub(crate) fn new(config: Config, now: Now) -> io::Result<Self> {
+        let users = config.users_file().map(|path| Arc::new(Users::new(path)));
+        let name = format!("mochila-{:016x}", random());
+        let admission = Admission::new(&config, users.clone(), engine(&config, &name));
+        admission.log();
+        Ok(Self {
+            node: Arc::new(node(&config, name, now)?),
+            admission,
+            verifier: Verifier::start(config.auth, users)?,
+            connections: Counter::default(),
+            half_open: Counter::default(),
+            evicted_handshakes: Counter::default(),
+            config,
+        })
+    }
+
+    /// The protocol's side of a connection that was just accepted.
+    pub(crate) fn open(&self, address: SocketAddr, waker: Arc<TaskWaker>, now: Now) -> Connection {
+        let engine = self.admission.for_peer(address.ip());
+        let peer = Peer { address: address.to_string() };
+        Connection::new(Arc::clone(&self.node), engine, peer, waker, now)
+    }
+
+    /// Finds out who a peer is, and tells the connection.
+    pub(crate) fn judge(&self, credentials: PeerCredentials, task: &Weak<Task>) {
+        self.verifier.judge(credentials, task);
+    }
+}
+
+/// What every connection's engine is told.
+fn engine(config: &Config, name: &str) -> ConnectionConfig {
+    ConnectionConfig {
+        max_frame_size: config.max_frame_size,
+        idle_timeout_ms: u32::try_from(config.idle_timeout_ms).unwrap_or(u32::MAX),
+        handshake_timeout_ms: config.max_negotiate_time_ms,
+        incoming_window: config.session_window,
+        properties: Map::new().with("product", "mochila").with("version", VERSION),
+        ..ConnectionConfig::new(name)
+    }
+}
+
+/// Queues, management, and how links are served.
+fn node(config: &Config, name: String, now: Now) -> io::Result<Node> {
+    let memory = Memory::read();
+    let memory_limit_bytes = config.memory_limit_bytes.unwrap_or(memory.for_messages_bytes());
+    info!(
+        memory_limit_bytes,
+        machine_bytes = memory.machine_bytes,
+        group_bytes = memory.group_bytes
+    );
+    let patterns = match (config.auto_create, config.queue_patterns.as_slice()) {
+        (false, _) => Vec::new(),
+        (true, []) => vec![Pattern::any()],
+        (true, names) => {
+            names.iter().map(|name| Pattern::new(name, QueueSettings::default())).collect()
+        }
+    };
+    let broker = Broker::new(BrokerSettings {
+        memory_limit_bytes,
+        defaults: Defaults {
+            max_bytes: config.default_queue_limit_bytes,
+            flow_stop_percent: config.default_flow_stop_threshold_percent.into(),
+            flow_resume_percent: config.default_flow_resume_threshold_percent.into(),
+        },
+        patterns,
+        seed: u128::from(random()) << 64 | u128::from(random()),
+        ..BrokerSettings::default()
+    });
+    let spill = match config.data_dir() {
+        Some(directory) => directory.join("spill"),
+        None => std::env::temp_dir().join("mochila-spill"),
+    };
+    let facts = NodeFacts { name, version: VERSION.into(), worker_threads: config.worker_threads };
+    Ok(Node {
+        management: Management::new(Arc::clone(&broker), facts, now),
+        broker,
+        settings: Settings::default(),
+        large_files: Arc::new(Spill(SpillDirectory::open(spill)?)),
+    })
+}
+
+/// A number that nobody can guess: the standard library seeds its hash maps with such.
+fn random() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// A place among the connections of a server and of a worker; dropping it gives the place back.
+pub(crate) struct Seat {
+    site: Arc<Site>,
+    home: Arc<Home>,
+}
+
+impl Seat {
+    pub(crate) fn take(site: &Arc<Site>, home: &Arc<Home>) -> Self {
+        site.connections.add(1);
+        home.load.add(1);
+        Self { site: Arc::clone(site), home: Arc::clone(home) }
+    }
+
+    pub(crate) fn site(&self) -> &Arc<Site> {
+        &self.site
+    }
+
+    pub(crate) fn home(&self) -> &Arc<Home> {
+        &self.home
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.site.connections.subtract(1);
+        self.home.load.subtract(1);
+    }
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -6,7 +6,7 @@ use mochila_engine::{
     Connection as Engine, ConnectionConfig, Event, LinkId, PeerCredentials, SessionId,
 };
 use mochila_management::{ConnectionRecord, LinkRecord};
-use mochila_wire::{AmqpError, DeliveryState, Now, condition};
+use mochila_wire::{AmqpError, Now, condition};
 
 use crate::links::{End, Links, Slot};
 use crate::settlement::{Fate, Told};

@@ -1,9 +1,9 @@
 //! The memory of the node: reserved before it is used, given back by `Drop`.
 
-use mochila_wire::{AmqpError, condition};
 use crate::line::{Line, Place};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
+use mochila_wire::{AmqpError, condition};
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,9 +13,11 @@ use std::sync::Arc;
 /// come at once gets past it. Above the soft limit producers get no further credit; they wait in a
 /// line, and go on in its order when enough memory has come back.
 pub struct Budget {
-    limit: u64,
-    soft_limit: u64,
-    resume: u64,
+    // Relaxed, all three: each is a number of its own, and a moment more or less of the old one
+    // does no harm.
+    limit: AtomicU64,
+    soft_limit: AtomicU64,
+    resume: AtomicU64,
     /// Bytes in use, and in the top bit whether anybody stands in the line. One word, so that
     /// whoever gives back the decisive byte and whoever joins the line cannot miss each other.
     used: AtomicU64,
@@ -62,29 +64,47 @@ impl Budget {
 
     /// A budget with its own soft limit; 0 means without limit.
     pub fn with_soft_limit(limit_bytes: u64, soft_limit_bytes: u64) -> Arc<Budget> {
-        let limit = if limit_bytes == 0 { MOST } else { limit_bytes.min(MOST) };
-        let soft_limit = if soft_limit_bytes == 0 { limit } else { soft_limit_bytes.min(limit) };
-        Arc::new(Budget {
-            limit,
-            soft_limit,
-            resume: soft_limit - soft_limit / 16,
+        let budget = Budget {
+            limit: AtomicU64::new(MOST),
+            soft_limit: AtomicU64::new(MOST),
+            resume: AtomicU64::new(MOST),
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             resume_due: AtomicBool::new(false),
             waiting: Mutex::new(Line::default()),
-        })
+        };
+        budget.set(limit_bytes, soft_limit_bytes);
+        Arc::new(budget)
+    }
+
+    /// Changes the limit, as when a container is given more or less memory; 0 means without limit.
+    ///
+    /// What is in use stays, even if it is more: then nothing is reserved until enough has gone.
+    pub fn set_limit(&self, limit_bytes: u64) {
+        self.set(limit_bytes, limit_bytes - limit_bytes / 8);
+        // Those who wait may have room now; if they have not, they are left in the line.
+        self.resume_due.store(true, Ordering::Release);
+    }
+
+    fn set(&self, limit_bytes: u64, soft_limit_bytes: u64) {
+        let limit = if limit_bytes == 0 { MOST } else { limit_bytes.min(MOST) };
+        let soft_limit = if soft_limit_bytes == 0 { limit } else { soft_limit_bytes.min(limit) };
+        self.limit.store(limit, Ordering::Relaxed);
+        self.soft_limit.store(soft_limit, Ordering::Relaxed);
+        self.resume.store(soft_limit - soft_limit / 16, Ordering::Relaxed);
     }
 
     /// Reserves `bytes`, or nothing at all.
     pub fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Reservation, OverLimit> {
         // Relaxed: the counter guards no other memory; only its own value matters.
         let mut word = self.used.load(Ordering::Relaxed);
+        let limit = self.limit.load(Ordering::Relaxed);
         loop {
             let used = word & MOST;
-            if bytes > self.limit || used > self.limit - bytes {
+            if bytes > limit || used > limit - bytes {
                 self.refused.fetch_add(1, Ordering::Relaxed);
-                return Err(OverLimit { bytes, limit: self.limit });
+                return Err(OverLimit { bytes, limit });
             }
             let charged = word + bytes;
             match self.used.compare_exchange_weak(
@@ -117,12 +137,12 @@ impl Budget {
 
     /// The hard limit in bytes; `None` without limit.
     pub fn limit(&self) -> Option<u64> {
-        (self.limit != MOST).then_some(self.limit)
+        Some(self.limit.load(Ordering::Relaxed)).filter(|limit| *limit != MOST)
     }
 
     /// Above this many bytes producers get no further credit; `None` without limit.
     pub fn soft_limit(&self) -> Option<u64> {
-        (self.soft_limit != MOST).then_some(self.soft_limit)
+        Some(self.soft_limit.load(Ordering::Relaxed)).filter(|limit| *limit != MOST)
     }
 
     /// The most bytes that were ever in use.
@@ -142,7 +162,7 @@ impl Budget {
 
     /// True if so much is in use that producers get no further credit.
     pub fn is_tight(&self) -> bool {
-        self.used() > self.soft_limit
+        self.used() > self.soft_limit.load(Ordering::Relaxed)
     }
 
     /// Joins the line of those who wait for memory, unless there is enough: `None` then. Whoever
@@ -158,7 +178,7 @@ impl Budget {
         // From here on whoever brings the use down to `resume` sees the bit. Acquire and release
         // are not needed: the line itself is behind its mutex.
         let word = self.used.fetch_or(WAITING, Ordering::Relaxed);
-        if word & MOST <= self.resume {
+        if word & MOST <= self.resume_bytes() {
             if line.is_empty() {
                 self.used.fetch_and(MOST, Ordering::Relaxed);
             }
@@ -193,11 +213,12 @@ impl Budget {
         // Acquire: whoever set it has given memory back before, and that has to be seen below.
         self.resume_due.swap(false, Ordering::Acquire);
         let used = self.used();
-        if used > self.resume {
+        if used > self.resume_bytes() {
             // It has been used up again; the drop that brings it down will say so.
             return wakeups;
         }
-        let most = (self.soft_limit - used) / PRODUCER_BYTES + 1;
+        let most =
+            self.soft_limit.load(Ordering::Relaxed).saturating_sub(used) / PRODUCER_BYTES + 1;
         while (wakeups.len() as u64) < most {
             match line.serve() {
                 Some(waker) => wakeups.push(waker),
@@ -212,10 +233,14 @@ impl Budget {
         wakeups
     }
 
+    fn resume_bytes(&self) -> u64 {
+        self.resume.load(Ordering::Relaxed)
+    }
+
     fn give_back(&self, bytes: u64) {
         let word = self.used.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(word & MOST >= bytes, "more was given back than had been reserved");
-        if word & WAITING != 0 && (word & MOST) - bytes <= self.resume {
+        if word & WAITING != 0 && (word & MOST) - bytes <= self.resume_bytes() {
             // Release: see `resume`.
             self.resume_due.store(true, Ordering::Release);
         }
@@ -295,3 +320,34 @@ const WAITING: u64 = 1 << 63;
 const MOST: u64 = WAITING - 1;
 /// What one producer that goes on is expected to bring: one full visit to its socket.
 const PRODUCER_BYTES: u64 = 256 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_that_is_lowered_below_what_is_in_use_lets_nothing_in_until_that_has_gone() {
+        let budget = Budget::new(1_000);
+        let reservation = budget.reserve(800).unwrap();
+        budget.set_limit(500);
+        assert_eq!(budget.reserve(1).err(), Some(OverLimit { bytes: 1, limit: 500 }));
+        drop(reservation);
+        assert!(budget.reserve(500).is_ok());
+    }
+
+    #[test]
+    fn a_limit_that_is_raised_lets_those_go_on_who_wait() {
+        struct Nobody;
+        impl crate::wake::Wake for Nobody {
+            fn wake(&self, _: u32) {}
+        }
+        let budget = Budget::new(1_000);
+        let _reservation = budget.reserve(900).unwrap();
+        let waker = Waker::new(Arc::new(Nobody), 0);
+        assert!(budget.wait(&waker, None).is_some());
+        budget.set_limit(100_000);
+        assert!(budget.is_resume_due());
+        assert_eq!((budget.resume().len(), budget.waiting()), (1, 0));
+        assert!(!budget.is_resume_due());
+    }
+}

@@ -6,6 +6,7 @@ pub mod config;
 mod counter;
 mod desk;
 mod handshake;
+mod housekeeping;
 mod interface;
 mod large_files;
 mod memory;

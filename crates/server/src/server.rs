@@ -3,6 +3,7 @@
 use crate::acceptor::Acceptor;
 use crate::config::{Config, ConfigError};
 use crate::counter::Counter;
+use crate::housekeeping::Housekeeping;
 use crate::interface;
 use crate::site::Site;
 use crate::task::{Home, ServerId};
@@ -94,6 +95,7 @@ impl Server {
             let mut worker = Worker::new(Arc::clone(&site), Arc::clone(home), reactor);
             if let Some(acceptor) = acceptor.take() {
                 worker.accept_with(acceptor)?;
+                Housekeeping::of(&site).into_iter().for_each(|it| worker.keep_house_with(it));
             }
             let name = format!("mochila-{}", home.worker);
             workers.push(thread::Builder::new().name(name).spawn(move || worker.run())?);

@@ -2,6 +2,7 @@
 
 use crate::acceptor::{Acceptor, Again};
 use crate::desk::Desk;
+use crate::housekeeping::Housekeeping;
 use crate::site::Site;
 use crate::task::{
     Eviction, Home, News, Posted, Task, TaskTurn, become_worker, has_turns, next_turn,
@@ -27,6 +28,7 @@ pub(crate) struct Worker {
     ready: Vec<Ready>,
     acceptor: Option<(Acceptor, Key)>,
     accept_again: bool,
+    housekeeping: Option<(Housekeeping, Key)>,
     stop: Option<Stop>,
 }
 
@@ -38,6 +40,8 @@ pub(crate) enum Watched {
     Listener(usize),
     /// When the acceptor wants to go on.
     Acceptor,
+    /// When there is housekeeping to do.
+    Housekeeping,
     /// When those that have not closed have had their time.
     Stop,
 }
@@ -77,6 +81,7 @@ impl Worker {
             commands: Vec::new(),
             ready: Vec::new(),
             acceptor: None,
+            housekeeping: None,
             accept_again: false,
             stop: None,
         }
@@ -91,6 +96,13 @@ impl Worker {
         let key = self.reactor.insert(Watched::Acceptor);
         self.acceptor = Some((acceptor, key));
         Ok(())
+    }
+
+    /// Makes this worker the one that does the housekeeping.
+    pub(crate) fn keep_house_with(&mut self, housekeeping: Housekeeping) {
+        let key = self.reactor.insert(Watched::Housekeeping);
+        self.housekeeping = Some((housekeeping, key));
+        self.keep_house();
     }
 
     /// Works until the server stops.
@@ -194,6 +206,7 @@ impl Worker {
                 self.accept();
             }
             Some(Watched::Acceptor) => self.accept(),
+            Some(Watched::Housekeeping) => self.keep_house(),
             // The wait is over, which is all that this deadline is for; or the event was reported
             // together with the end of its connection.
             Some(Watched::Stop) | None => {}
@@ -233,6 +246,12 @@ impl Worker {
         }
     }
 
+    fn keep_house(&mut self) {
+        let Some((housekeeping, key)) = &mut self.housekeeping else { return };
+        let again_ms = housekeeping.look(self.desk.now.mono_ms);
+        self.reactor.set_deadline(*key, Some(again_ms));
+    }
+
     /// The worker that accepts connections is asked first, and tells the others when no more will
     /// come.
     fn begin_stop(&mut self) {
@@ -270,7 +289,7 @@ impl Worker {
     fn tasks(&self) -> Vec<Arc<Task>> {
         let tasks = self.reactor.values().filter_map(|watched| match watched {
             Watched::Task(task) => Some(Arc::clone(task)),
-            Watched::Listener(_) | Watched::Acceptor | Watched::Stop => None,
+            _ => None,
         });
         tasks.collect()
     }

@@ -54,6 +54,36 @@ impl Said {
             Said::Frame { .. } => self.performative().map_or("unknown", |known| known.name()),
         }
     }
+
+    /// Everything in the bytes that an engine wrote.
+    ///
+    /// # Panics
+    /// If something in them is no frame.
+    pub fn read_all(bytes: &[u8]) -> Vec<Said> {
+        let mut said = Vec::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if let Some(header) =
+                rest.first_chunk::<8>().filter(|header| header.starts_with(b"AMQP"))
+            {
+                said.push(Said::Header(*header));
+                rest = &rest[8..];
+                continue;
+            }
+            let header = Header::parse(rest).ok().flatten().expect("the engine writes frames");
+            let (frame, next) = rest.split_at(header.size as usize);
+            let body = header.body(frame).expect("the engine writes whole frames");
+            said.push(match header.kind {
+                FrameKind::Sasl => {
+                    Said::Sasl(SaslFrame::from_body(body).expect("the engine writes SASL frames"))
+                }
+                FrameKind::Amqp if body.is_empty() => Said::Heartbeat,
+                FrameKind::Amqp => Said::Frame { channel: header.channel, body: body.to_vec() },
+            });
+            rest = next;
+        }
+        said
+    }
 }
 
 impl RawPeer {
@@ -205,29 +235,7 @@ impl RawPeer {
     pub fn heard(&mut self) -> Vec<Said> {
         self.heard.append(self.engine.output());
         let bytes = std::mem::take(&mut self.heard);
-        let mut said = Vec::new();
-        let mut rest = &bytes[..];
-        while !rest.is_empty() {
-            if let Some(header) =
-                rest.first_chunk::<8>().filter(|header| header.starts_with(b"AMQP"))
-            {
-                said.push(Said::Header(*header));
-                rest = &rest[8..];
-                continue;
-            }
-            let header = Header::parse(rest).ok().flatten().expect("the engine writes frames");
-            let (frame, next) = rest.split_at(header.size as usize);
-            let body = header.body(frame).expect("the engine writes whole frames");
-            said.push(match header.kind {
-                FrameKind::Sasl => {
-                    Said::Sasl(SaslFrame::from_body(body).expect("the engine writes SASL frames"))
-                }
-                FrameKind::Amqp if body.is_empty() => Said::Heartbeat,
-                FrameKind::Amqp => Said::Frame { channel: header.channel, body: body.to_vec() },
-            });
-            rest = next;
-        }
-        said
+        Said::read_all(&bytes)
     }
 
     /// The names of what the engine has said since the last time.

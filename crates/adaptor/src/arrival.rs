@@ -55,6 +55,7 @@ pub(crate) struct Sender {
     pub(crate) link: LinkId,
     pub(crate) session: SessionId,
     pub(crate) delivery_id: u32,
+    pub(crate) message_format: u32,
     pub(crate) settled: bool,
 }
 

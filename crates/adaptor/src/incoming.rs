@@ -61,6 +61,7 @@ impl Connection {
             link: transfer.link,
             session: transfer.session,
             delivery_id: transfer.delivery_id,
+            message_format: transfer.message_format,
             settled: transfer.settled,
         };
         if transfer.is_whole() {
@@ -90,9 +91,13 @@ impl Connection {
         };
         let sections = match scanned {
             Ok(sections) => sections,
-            Err(error) => return self.refuse_delivery(now, sender, damaged(&error), scratch),
+            Err(error) => {
+                let error = not_a_message(sender.message_format, &error);
+                return self.refuse_delivery(now, sender, error, scratch);
+            }
         };
-        let meta = MessageMeta::read(&sections, bytes);
+        let mut meta = MessageMeta::read(&sections, bytes);
+        meta.message_format = sender.message_format;
         let Some(incoming) = self.links.incoming(sender.link) else { return };
         let queue = match &mut incoming.destination {
             Destination::Queue { queue, .. } => queue,
@@ -289,6 +294,16 @@ impl LargePartial {
         self.scanner.push(part).map_err(|error| damaged(&error))?;
         self.file.append(part).map_err(|error| on_disk(&error))
     }
+}
+
+/// A message of another format is carried as it is, as long as it is made of the same sections.
+fn not_a_message(message_format: u32, error: &DecodeError) -> AmqpError {
+    if message_format == 0 {
+        return damaged(error);
+    }
+    let text =
+        format!("a message of format {message_format:#010x} is not made of sections: {error}");
+    AmqpError::new(condition::NOT_IMPLEMENTED, text)
 }
 
 fn damaged(error: &DecodeError) -> AmqpError {

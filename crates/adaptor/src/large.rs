@@ -28,16 +28,16 @@ pub(crate) struct Departure {
     sent_of_memory: usize,
     /// The file and where to go on in it.
     file: Option<(Arc<dyn LargeBody>, u64)>,
-    pub(crate) position: u64,
-    pub(crate) presettled: bool,
+    /// How the engine is told of it; its token is its position in the queue.
+    pub(crate) delivery: Delivery<'static>,
     /// Its first frame is out.
     pub(crate) begun: bool,
 }
 
 impl Departure {
     /// A delivery that is all in memory: a copy, since the segment may not outlive the visit.
-    pub(crate) fn in_memory(memory: Vec<u8>, position: u64, presettled: bool) -> Departure {
-        Departure { memory, sent_of_memory: 0, file: None, position, presettled, begun: false }
+    pub(crate) fn in_memory(memory: Vec<u8>, delivery: Delivery<'static>) -> Departure {
+        Departure { memory, sent_of_memory: 0, file: None, delivery, begun: false }
     }
 
     /// A delivery that begins with `head` and goes on with `file` from `offset`.
@@ -45,16 +45,10 @@ impl Departure {
         head: Vec<u8>,
         file: Arc<dyn LargeBody>,
         offset: u64,
-        position: u64,
-        presettled: bool,
+        delivery: Delivery<'static>,
     ) -> Departure {
         let file = Some((file, offset));
-        Departure { memory: head, sent_of_memory: 0, file, position, presettled, begun: false }
-    }
-
-    /// How the engine is told of it.
-    pub(crate) fn delivery(&self) -> Delivery<'static> {
-        Delivery { token: self.position, settled: self.presettled, ..Delivery::default() }
+        Departure { memory: head, sent_of_memory: 0, file, delivery, begun: false }
     }
 
     /// Fills `piece` with the next bytes, at most `room` of them; true if more follow.
@@ -107,7 +101,7 @@ mod tests {
     #[test]
     fn a_large_message_leaves_in_pieces_with_its_new_head_first() {
         let file = Arc::new(Fixed(b"..body"));
-        let mut departure = Departure::from_file(b"head".to_vec(), file, 2, 7, false);
+        let mut departure = Departure::from_file(b"head".to_vec(), file, 2, Delivery::default());
         let (mut piece, mut all) = (Vec::new(), Vec::new());
         while departure.read(&mut piece, 3).unwrap() {
             assert!(piece.len() <= 3);
@@ -119,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_message_that_ends_exactly_with_a_piece_says_so() {
-        let mut departure = Departure::in_memory(b"abcdef".to_vec(), 1, true);
+        let mut departure = Departure::in_memory(b"abcdef".to_vec(), Delivery::default());
         let mut piece = Vec::new();
         assert!(departure.read(&mut piece, 3).unwrap());
         assert!(!departure.read(&mut piece, 3).unwrap());
@@ -138,7 +132,8 @@ mod tests {
                 Ok(0)
             }
         }
-        let mut departure = Departure::from_file(Vec::new(), Arc::new(Lost), 0, 1, false);
+        let mut departure =
+            Departure::from_file(Vec::new(), Arc::new(Lost), 0, Delivery::default());
         assert!(departure.read(&mut Vec::new(), 4).is_err());
     }
 }

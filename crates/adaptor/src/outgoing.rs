@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use mochila_broker::{
-    ConsumerId, Content, Delivery, Outcome, Settlement, SharedQueue, TakeLimit, Taking, Wakeups,
+    ConsumerId, Content, Outcome, Settlement, SharedQueue, TakeLimit, Taking, Wakeups,
 };
 use mochila_engine::{self as engine, LinkId};
 use mochila_wire::{Now, annotation};
@@ -146,14 +146,21 @@ impl Connection {
             match content {
                 Content::Slice(bytes) if wire.fits(head.len() + bytes.len() - from) => {
                     let parts: [&[u8]; 2] = [head, &bytes[from..]];
-                    wire.send(delivery.position, presettled, 0, &parts);
+                    let format = taken.message_format(delivery);
+                    wire.send(delivery.position, presettled, format, &parts);
                     if presettled {
                         positions.push(delivery.position);
                     }
                     sent += 1;
                 }
                 _ => {
-                    let departure = departure(head, &content, from, delivery, presettled);
+                    let token = engine::Delivery {
+                        token: delivery.position,
+                        settled: presettled,
+                        message_format: taken.message_format(delivery),
+                        ..engine::Delivery::default()
+                    };
+                    let departure = departure(head, &content, from, token);
                     outgoing.departure = Some(departure);
                     // What was taken behind it has to wait its turn in the queue.
                     let rest: Vec<_> = taken.deliveries()[index + 1..]
@@ -207,7 +214,7 @@ impl Connection {
                 wire.continue_large(&scratch.piece, last);
             } else {
                 departure.begun = true;
-                wire.start_large(&departure.delivery(), &scratch.piece);
+                wire.start_large(&departure.delivery, &scratch.piece);
                 if last {
                     wire.continue_large(&[], true);
                 }
@@ -222,8 +229,8 @@ impl Connection {
     fn end_departure(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
         let Some(outgoing) = self.links.outgoing(id) else { return };
         let Some(departure) = outgoing.departure.take() else { return };
-        if departure.presettled {
-            let positions = [departure.position];
+        if departure.delivery.settled {
+            let positions = [departure.delivery.token];
             scratch.wakeups.merge(outgoing.queue.accept(now, outgoing.consumer, &positions));
         }
         self.count_sent(id, 1);
@@ -233,7 +240,8 @@ impl Connection {
     fn give_up_departure(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
         let Some(outgoing) = self.links.outgoing(id) else { return };
         let Some(departure) = outgoing.departure.take() else { return };
-        let rejected = [Settlement { position: departure.position, outcome: Outcome::Reject }];
+        let rejected =
+            [Settlement { position: departure.delivery.token, outcome: Outcome::Reject }];
         scratch.wakeups.merge(outgoing.queue.settle(now, outgoing.consumer, &rejected));
         if departure.begun
             && let Some(mut wire) = self.engine.outgoing(id)
@@ -257,20 +265,15 @@ fn departure(
     head: &[u8],
     content: &Content<'_>,
     from: usize,
-    delivery: &Delivery,
-    presettled: bool,
+    delivery: engine::Delivery<'static>,
 ) -> Departure {
     match content {
         Content::Slice(bytes) => {
             let memory = [head, &bytes[from..]].concat();
-            Departure::in_memory(memory, delivery.position, presettled)
+            Departure::in_memory(memory, delivery)
         }
-        Content::Large { body, .. } => Departure::from_file(
-            head.to_vec(),
-            Arc::clone(body),
-            from as u64,
-            delivery.position,
-            presettled,
-        ),
+        Content::Large { body, .. } => {
+            Departure::from_file(head.to_vec(), Arc::clone(body), from as u64, delivery)
+        }
     }
 }

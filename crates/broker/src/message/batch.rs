@@ -156,17 +156,18 @@ impl Batch {
             let run = &mut pending[at..end];
             let cost = run.iter().map(Pending::cost).sum::<u64>() + std::mem::take(&mut extra);
             let reservation = reservation.split(cost);
+            let format = run[0].meta.message_format;
             let segment = match &mut run[0].source {
-                Source::Range { .. } => Segment::new(self.copy(run, buffer), reservation),
+                Source::Range { .. } => Segment::new(self.copy(run, buffer), format, reservation),
                 Source::Owned(bytes) => {
                     let bytes = std::mem::take(bytes).into_boxed_slice();
                     self.add(bytes.len() as u64, 0, bytes.len(), &run[0]);
-                    Segment::new(bytes, reservation)
+                    Segment::new(bytes, format, reservation)
                 }
                 Source::Large(head, body) => {
                     let (head, body) = (std::mem::take(head).into_boxed_slice(), Arc::clone(body));
                     self.add(body.len(), 0, head.len(), &run[0]);
-                    Segment::large(head, body, reservation)
+                    Segment::large(head, body, format, reservation)
                 }
             };
             self.segments.push(Arc::new(segment));
@@ -226,9 +227,12 @@ impl fmt::Debug for Source {
 /// The end of the messages from `start` on that share a segment.
 fn run_end(pending: &[Pending], start: usize) -> usize {
     let mut bytes = 0;
+    let format = pending[start].meta.message_format;
     let shared = pending[start..].iter().take_while(|pending| {
         bytes += pending.source.len();
-        matches!(pending.source, Source::Range { .. }) && bytes <= SEGMENT_BYTES
+        matches!(pending.source, Source::Range { .. })
+            && bytes <= SEGMENT_BYTES
+            && pending.meta.message_format == format
     });
     start + shared.count().max(1)
 }
@@ -292,6 +296,19 @@ mod tests {
         let batch = builder.finish(&buffer, &Budget::new(0)).unwrap();
         let lengths: Vec<_> = batch.segments.iter().map(|s| s.bytes().len()).collect();
         assert_eq!(lengths, [65_000, 65_000, 65_000, 5_000]);
+    }
+
+    #[test]
+    fn messages_of_another_format_lie_in_another_segment() {
+        let mut builder = BatchBuilder::new();
+        for (index, message_format) in [0, 0, 7, 0].into_iter().enumerate() {
+            let meta = MessageMeta { message_format, ..MessageMeta::default() };
+            builder.push(index..index + 1, &Sections::default(), meta);
+        }
+        let batch = builder.finish(b"abcd", &Budget::new(0)).unwrap();
+        let formats: Vec<_> = batch.segments.iter().map(|s| s.message_format()).collect();
+        assert_eq!(formats, [0, 7, 0]);
+        assert_eq!(bytes_of(batch).concat(), b"abcd");
     }
 
     #[test]

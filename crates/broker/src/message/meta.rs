@@ -7,6 +7,8 @@ use mochila_wire::{Now, Sections};
 /// expiry time (section 3.2.4), read once at ingress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageMeta {
+    /// The message-format of the transfer (part 2, section 2.7.5); 0 is the message of part 3.
+    pub message_format: u32,
     /// The sender wants it to survive a crash.
     pub durable: bool,
     /// 0 to 9, 4 unless given.
@@ -26,6 +28,7 @@ pub struct MessageMeta {
 impl Default for MessageMeta {
     fn default() -> MessageMeta {
         MessageMeta {
+            message_format: 0,
             durable: false,
             priority: DEFAULT_PRIORITY,
             ttl_ms: None,
@@ -38,10 +41,11 @@ impl Default for MessageMeta {
 }
 
 impl MessageMeta {
-    /// Reads it from the sections of an encoded message.
+    /// Reads it from the sections of an encoded message; the format is not in them.
     pub fn read(sections: &Sections, bytes: &[u8]) -> MessageMeta {
         let header = sections.header(bytes);
         MessageMeta {
+            message_format: 0,
             durable: header.durable,
             priority: header.priority,
             ttl_ms: header.ttl,

@@ -12,21 +12,24 @@ use std::sync::Arc;
 pub struct Segment {
     bytes: Box<[u8]>,
     large: Option<Arc<dyn LargeBody>>,
+    /// The message-format of all messages in it: it is the same for almost all messages there are.
+    message_format: u32,
     reservation: Reservation,
 }
 
 impl Segment {
-    pub(crate) fn new(bytes: Box<[u8]>, reservation: Reservation) -> Segment {
-        Segment { bytes, large: None, reservation }
+    pub(crate) fn new(bytes: Box<[u8]>, message_format: u32, reservation: Reservation) -> Segment {
+        Segment { bytes, large: None, message_format, reservation }
     }
 
     /// A segment of one message whose bytes are `large`, and whose first bytes are `head`.
     pub(crate) fn large(
         head: Box<[u8]>,
         large: Arc<dyn LargeBody>,
+        message_format: u32,
         reservation: Reservation,
     ) -> Segment {
-        Segment { bytes: head, large: Some(large), reservation }
+        Segment { bytes: head, large: Some(large), message_format, reservation }
     }
 
     /// The bytes in memory.
@@ -37,6 +40,11 @@ impl Segment {
     /// The message that is too large for memory, if this is one.
     pub fn large_body(&self) -> Option<&Arc<dyn LargeBody>> {
         self.large.as_ref()
+    }
+
+    /// The message-format of its messages (part 2, section 2.7.5).
+    pub fn message_format(&self) -> u32 {
+        self.message_format
     }
 
     /// What it costs the budget.

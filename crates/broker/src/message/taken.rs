@@ -64,6 +64,12 @@ impl Taken {
         }
     }
 
+    /// The message-format that its sender gave it.
+    #[inline]
+    pub fn message_format(&self, delivery: &Delivery) -> u32 {
+        self.segments[delivery.segment as usize].message_format()
+    }
+
     /// Its bytes in memory: all, or those before the body of a large one.
     pub fn bytes(&self, delivery: &Delivery) -> &[u8] {
         let start = delivery.offset as usize;

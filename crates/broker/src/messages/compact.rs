@@ -38,7 +38,8 @@ impl Compaction {
             moved.to = bytes.len() as u32;
             bytes.extend_from_slice(&self.segment.bytes()[start..start + moved.len as usize]);
         }
-        Arc::new(Segment::new(bytes.into_boxed_slice(), reservation))
+        let format = self.segment.message_format();
+        Arc::new(Segment::new(bytes.into_boxed_slice(), format, reservation))
     }
 }
 

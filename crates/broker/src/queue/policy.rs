@@ -1,10 +1,10 @@
 //! How much a queue may hold, and what happens when it is more.
 
-use mochila_wire::{AmqpError, condition};
-use std::fmt;
 use crate::message::Incoming;
 use crate::messages::Dequeued;
 use crate::settings::{LimitPolicy, Limits};
+use mochila_wire::{AmqpError, condition};
+use std::fmt;
 
 /// The depth of a queue, its limits, and whether its producers are stopped.
 ///
@@ -48,7 +48,9 @@ impl Refusal {
     pub fn to_amqp(&self) -> AmqpError {
         let condition = match self {
             Refusal::Deleted => condition::RESOURCE_DELETED,
-            Refusal::Count | Refusal::Size | Refusal::TooLarge => condition::RESOURCE_LIMIT_EXCEEDED,
+            Refusal::Count | Refusal::Size | Refusal::TooLarge => {
+                condition::RESOURCE_LIMIT_EXCEEDED
+            }
         };
         AmqpError::new(condition, self.to_string())
     }

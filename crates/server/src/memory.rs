@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Memory {
     /// Memory of the machine.
     pub machine_bytes: u64,
-    /// The tightest limit of the control groups that this process is in.
+    /// The tightest limit of the control groups that this process is in, if it is one.
     pub group_bytes: Option<u64>,
 }
 
@@ -23,15 +23,13 @@ impl Memory {
 
     /// What messages may take of it.
     pub fn for_messages_bytes(&self) -> u64 {
-        match self.group_bytes {
-            Some(group) if group < self.machine_bytes => group / 4 * 3,
-            _ => self.machine_bytes / 2,
-        }
+        self.group_bytes.map_or(self.machine_bytes / 2, |group| group / 4 * 3)
     }
 
     /// Reads what `read` finds under the paths of the proc and control-group file systems.
     fn from_files(read: &impl Fn(&Path) -> Option<String>) -> Self {
         let machine = read(Path::new("/proc/meminfo")).as_deref().and_then(machine_bytes);
+        let machine_bytes = machine.unwrap_or(UNKNOWN_MACHINE_BYTES);
         let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
         let group_bytes = groups
             .lines()
@@ -39,8 +37,10 @@ impl Memory {
             .flat_map(|group| group.limit_files())
             .filter_map(|path| read(&path))
             .filter_map(|text| text.trim().parse::<u64>().ok())
+            // Version 1 says "no limit" with a very large number.
+            .filter(|limit| *limit < machine_bytes)
             .min();
-        Self { machine_bytes: machine.unwrap_or(UNKNOWN_MACHINE_BYTES), group_bytes }
+        Self { machine_bytes, group_bytes }
     }
 }
 

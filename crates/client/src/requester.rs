@@ -36,6 +36,11 @@ impl Requester {
         Ok(Self { sender, receiver, next_id: 0 })
     }
 
+    /// The address of the node that responses come to.
+    pub fn reply_address(&self) -> Option<String> {
+        self.receiver.address()
+    }
+
     /// Sends a request and waits for its response. Message id and reply-to are filled in.
     pub async fn request(&mut self, mut message: Message) -> Result<Message, Error> {
         let id = self.next_id;

@@ -1,0 +1,58 @@
+//! How a tool says that it could not do what it was asked.
+
+use std::fmt;
+
+/// What went wrong: `Failed: <what>: <detail>` on standard error and exit status 1.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The kind of failure, in one word that scripts can look for.
+    what: &'static str,
+    detail: String,
+}
+
+/// What a tool's `run` returns.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    pub(crate) fn new(what: &'static str, detail: impl fmt::Display) -> Self {
+        Self { what, detail: detail.to_string() }
+    }
+
+    /// Nothing to say beyond the exit status.
+    pub(crate) fn silent() -> Self {
+        Self { what: "", detail: String::new() }
+    }
+
+    pub(crate) fn is_silent(&self) -> bool {
+        self.what.is_empty()
+    }
+
+    /// Whether this is the kind of failure.
+    pub(crate) fn is(&self, what: &str) -> bool {
+        self.what == what
+    }
+
+    /// The command line asks for something that is not possible.
+    pub(crate) fn option(detail: impl fmt::Display) -> Self {
+        Self::new("OptionError", detail)
+    }
+
+    /// An address string that cannot be read, or asks for what AMQP 1.0 does not have.
+    pub(crate) fn address(detail: impl fmt::Display) -> Self {
+        Self::new("AddressError", detail)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Failed: {}: {}", self.what, self.detail)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new("IOError", error)
+    }
+}

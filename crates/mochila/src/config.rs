@@ -1,0 +1,342 @@
+//! `config`: shows and changes a broker's queues and exchanges.
+
+mod arguments;
+mod options;
+mod overview;
+
+use mochila_wire::{Map, Value};
+
+use crate::failure::{Failure, Outcome};
+use crate::management::{Entity, Management, Subject};
+use crate::table::{Column, Format, Table};
+use arguments::{declared_arguments, listed_flags, value_of};
+pub(crate) use options::Options;
+
+/// Does what the command says.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let mut flags = options.management.clone();
+    if let Some(address) = &options.broker_addr {
+        flags.broker.clone_from(address);
+    }
+    let words: Vec<&str> = options.command.iter().map(String::as_str).collect();
+    let command = Command::parse(&words)?;
+    let mut management = Management::connect(&flags)?;
+    let result = Config { options, management: &mut management }.perform(&command);
+    management.close();
+    result
+}
+
+/// What is to be done, with its arguments.
+#[derive(Debug, PartialEq, Eq)]
+enum Command<'a> {
+    Overview,
+    Exchanges { filter: &'a str },
+    Queues { filter: &'a str },
+    AddExchange { kind: &'a str, name: &'a str },
+    AddQueue { name: &'a str },
+    Add { kind: &'a str, name: &'a str },
+    DelQueue { name: &'a str },
+    Del { kind: &'a str, name: &'a str },
+    Bind { exchange: &'a str, queue: &'a str, key: &'a str, matching: &'a [&'a str] },
+    Unbind { exchange: &'a str, queue: &'a str, key: &'a str },
+    List { kind: &'a str },
+    Purge { queue: &'a str, count: Option<u64> },
+    ReloadAcl,
+    Log { levels: Option<&'a str> },
+    Shutdown,
+}
+
+impl<'a> Command<'a> {
+    fn parse(words: &'a [&'a str]) -> Outcome<Self> {
+        Ok(match words {
+            [] => Command::Overview,
+            ["exchanges"] => Command::Exchanges { filter: "" },
+            ["exchanges", filter] => Command::Exchanges { filter },
+            ["queues"] => Command::Queues { filter: "" },
+            ["queues", filter] => Command::Queues { filter },
+            ["add", "exchange", kind, name] => Command::AddExchange { kind, name },
+            ["add", "queue", name] => Command::AddQueue { name },
+            ["add", kind, name] if *kind != "exchange" => Command::Add { kind, name },
+            ["del", "queue", name] => Command::DelQueue { name },
+            ["del", kind, name] => Command::Del { kind, name },
+            ["bind", exchange, queue, rest @ ..] => {
+                let (key, matching) = match rest {
+                    [] => ("", rest),
+                    [key, matching @ ..] => (*key, matching),
+                };
+                Command::Bind { exchange, queue, key, matching }
+            }
+            ["unbind", exchange, queue] => Command::Unbind { exchange, queue, key: "" },
+            ["unbind", exchange, queue, key] => Command::Unbind { exchange, queue, key },
+            ["list", kind] => Command::List { kind },
+            ["purge", queue] => Command::Purge { queue, count: None },
+            ["purge", queue, count] => {
+                let count = count.parse().map_err(|_| {
+                    Failure::option(format!("'{count}' is not a number of messages"))
+                })?;
+                Command::Purge { queue, count: Some(count) }
+            }
+            ["reload-acl"] => Command::ReloadAcl,
+            ["log"] => Command::Log { levels: None },
+            ["log", levels] => Command::Log { levels: Some(levels) },
+            ["shutdown"] => Command::Shutdown,
+            words => {
+                let words = words.join(" ");
+                return Err(Failure::option(format!("'{words}' is not a command; try --help")));
+            }
+        })
+    }
+}
+
+struct Config<'a> {
+    options: &'a Options,
+    management: &'a mut Management,
+}
+
+impl Config<'_> {
+    fn perform(&mut self, command: &Command<'_>) -> Outcome {
+        match *command {
+            Command::Overview => self.overview(),
+            Command::Exchanges { filter } => self.exchanges(filter),
+            Command::Queues { filter } => self.queues(filter),
+            Command::AddExchange { kind, name } => {
+                let mut attributes = self.exchange_attributes();
+                attributes.insert("exchange-type", kind);
+                self.management.create(Subject { kind: "exchange", name }, attributes)
+            }
+            Command::AddQueue { name } => {
+                let attributes = declared_arguments(self.options)?;
+                self.management.create(Subject { kind: "queue", name }, attributes)
+            }
+            Command::Add { kind, name } => {
+                let attributes = self.extra_arguments();
+                self.management.create(Subject { kind, name }, attributes)
+            }
+            Command::DelQueue { name } => {
+                let Options { force, force_if_not_empty, force_if_used, .. } = *self.options;
+                let mut conditions = Map::new();
+                conditions.insert("if_empty", !(force || force_if_not_empty));
+                conditions.insert("if_unused", !(force || force_if_used));
+                self.management.delete(Subject { kind: "queue", name }, conditions)
+            }
+            Command::Del { kind, name } => {
+                self.management.delete(Subject { kind, name }, Map::new())
+            }
+            Command::Bind { exchange, queue, key, matching } => {
+                let name = format!("{exchange}/{queue}/{key}");
+                let attributes = self.binding_arguments(matching)?;
+                self.management.create(Subject { kind: "binding", name: &name }, attributes)
+            }
+            Command::Unbind { exchange, queue, key } => {
+                let name = format!("{exchange}/{queue}/{key}");
+                self.management.delete(Subject { kind: "binding", name: &name }, Map::new())
+            }
+            Command::List { kind } => self.list(kind),
+            Command::Purge { queue, count } => {
+                let mut arguments = Map::new();
+                if let Some(count) = count {
+                    arguments.insert("count", count);
+                }
+                let subject = Subject { kind: "queue", name: queue };
+                self.management.on(subject, "PURGE", arguments).map(|_| ())
+            }
+            Command::ReloadAcl => self.on_broker("RELOAD-ACL", Map::new()).map(|_| ()),
+            Command::Log { levels: Some(levels) } => {
+                let mut attributes = Map::new();
+                attributes.insert("logLevel", levels);
+                self.management.update(BROKER, attributes)
+            }
+            Command::Log { levels: None } => {
+                let broker = self.management.read(BROKER)?.unwrap_or_default();
+                println!("Log level: {}", broker.text("logLevel"));
+                Ok(())
+            }
+            Command::Shutdown => self.on_broker("SHUTDOWN", Map::new()).map(|_| ()),
+        }
+    }
+
+    fn on_broker(&mut self, operation: &str, body: Map) -> Outcome<Map> {
+        self.management.on(BROKER, operation, body)
+    }
+
+    fn overview(&mut self) -> Outcome {
+        // A broker without exchanges does not know the type; it has none of them.
+        let exchanges = self.management.query("exchange").unwrap_or_default();
+        let queues = self.management.query("queue")?;
+        print!("{}", overview::totals(&exchanges, &queues));
+        Ok(())
+    }
+
+    fn queues(&mut self, filter: &str) -> Outcome {
+        let queues = named(self.management.query("queue")?, filter);
+        if queues.is_empty() {
+            return Err(Failure::silent());
+        }
+        if self.options.recursive {
+            let bindings = self.management.query("binding").unwrap_or_default();
+            print!("{}", overview::queues_with_bindings(&queues, &bindings));
+        } else {
+            print!("{}", overview::queues(&queues));
+        }
+        Ok(())
+    }
+
+    fn exchanges(&mut self, filter: &str) -> Outcome {
+        let mut exchanges = named(self.management.query("exchange")?, filter);
+        if self.options.ignore_default {
+            exchanges.retain(|exchange| !exchange.text("name").is_empty());
+        }
+        if exchanges.is_empty() {
+            return Err(Failure::silent());
+        }
+        if self.options.recursive {
+            let bindings = self.management.query("binding")?;
+            print!("{}", overview::exchanges_with_bindings(&exchanges, &bindings));
+        } else {
+            print!("{}", overview::exchanges(&exchanges));
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, kind: &str) -> Outcome {
+        let entities = self.management.query(kind)?;
+        let wanted = &self.options.show_property;
+        let known: Vec<String> = entities
+            .first()
+            .map(|entity| entity.attributes().iter().map(|(name, _)| crate::text::value_text(name)))
+            .into_iter()
+            .flatten()
+            .collect();
+        let shown: Vec<String> = if !wanted.is_empty() {
+            let (present, missing): (Vec<_>, Vec<_>) =
+                wanted.iter().cloned().partition(|name| known.contains(name));
+            for name in missing {
+                println!("Warning: No such property '{name}' for type '{kind}'");
+            }
+            present
+        } else {
+            match kind {
+                "queue" => ["name", "durable", "autoDelete"].map(str::to_owned).to_vec(),
+                "exchange" => ["name", "exchangeType", "durable"].map(str::to_owned).to_vec(),
+                _ => known.into_iter().take(6).collect(),
+            }
+        };
+        let columns: Vec<Column> =
+            shown.iter().map(|name| Column(name.clone().into(), Format::Plain)).collect();
+        let mut table = Table::new(format!("Objects of type '{kind}'"), &columns);
+        for entity in &entities {
+            let cell = |name: &String| match entity.get(name) {
+                Value::Null => Value::from("n/a"),
+                value => value,
+            };
+            table.rows.push(shown.iter().map(cell).collect());
+        }
+        print!("{}", table.text());
+        Ok(())
+    }
+
+    fn extra_arguments(&self) -> Map {
+        let mut attributes = Map::new();
+        for argument in &self.options.queue.argument {
+            let (name, value) = value_of(argument);
+            attributes.insert(name, value);
+        }
+        attributes
+    }
+
+    fn exchange_attributes(&self) -> Map {
+        let options = self.options;
+        let mut attributes = self.extra_arguments();
+        if options.sequence {
+            attributes.insert("qpid.msg_sequence", 1_i64);
+        }
+        if options.ive {
+            attributes.insert("qpid.ive", 1_i64);
+        }
+        if let Some(alternate) = &options.alternate_exchange {
+            attributes.insert("alternate-exchange", alternate.as_str());
+        }
+        if options.durable {
+            attributes.insert("durable", true);
+        }
+        if let Some(level) = &options.replicate {
+            attributes.insert("qpid.replicate", level.as_str());
+        }
+        attributes
+    }
+
+    /// What a binding to a headers or XML exchange matches.
+    fn binding_arguments(&self, matching: &[&str]) -> Outcome<Map> {
+        let mut attributes = Map::new();
+        if let Some(path) = &self.options.file {
+            let query = match path.as_os_str().to_str() {
+                Some("-") => std::io::read_to_string(std::io::stdin())?,
+                _ => std::fs::read_to_string(path)?,
+            };
+            attributes.insert("xquery", query);
+        }
+        let [mode, pairs @ ..] = matching else { return Ok(attributes) };
+        if !["any", "all"].contains(mode) {
+            return Err(Failure::option(format!(
+                "Invalid condition arg to bind headers, need 'any' or 'all', not '{mode}'"
+            )));
+        }
+        attributes.insert("x-match", *mode);
+        for pair in pairs {
+            let (name, value) = value_of(pair.trim_end_matches(','));
+            attributes.insert(name, value);
+        }
+        Ok(attributes)
+    }
+}
+
+fn named(mut entities: Vec<Entity>, filter: &str) -> Vec<Entity> {
+    entities.retain(|entity| entity.text("name").contains(filter));
+    entities
+}
+
+/// The broker itself; there is one, and it needs no name.
+const BROKER: Subject<'static> = Subject { kind: "broker", name: "broker" };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_recognised_with_their_arguments() {
+        for (line, expected) in [
+            ("", Command::Overview),
+            ("queues src", Command::Queues { filter: "src" }),
+            ("add queue q", Command::AddQueue { name: "q" }),
+            ("add exchange topic e", Command::AddExchange { kind: "topic", name: "e" }),
+            ("add link l", Command::Add { kind: "link", name: "l" }),
+            ("del queue q", Command::DelQueue { name: "q" }),
+            ("del exchange e", Command::Del { kind: "exchange", name: "e" }),
+            ("unbind e q", Command::Unbind { exchange: "e", queue: "q", key: "" }),
+            ("purge q 5", Command::Purge { queue: "q", count: Some(5) }),
+            ("log debug+", Command::Log { levels: Some("debug+") }),
+        ] {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(Command::parse(&words).unwrap(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_binding_to_a_headers_exchange_says_what_it_matches() {
+        let words = ["bind", "e", "q", "k", "all", "a=1", "b=x"];
+        let Command::Bind { key, matching, .. } = Command::parse(&words).unwrap() else {
+            panic!("not a binding")
+        };
+        assert_eq!((key, matching), ("k", &["all", "a=1", "b=x"][..]));
+    }
+
+    #[test]
+    fn what_is_not_a_command_is_refused() {
+        for line in ["add", "add queue", "add exchange direct", "dance", "queues a b", "purge q x"]
+        {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let failure = Command::parse(&words).unwrap_err().to_string();
+            assert!(failure.starts_with("Failed: OptionError: "), "{line}: {failure}");
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! The link on which `receive` receives.
+
+use std::collections::VecDeque;
+
+use mochila_client::Error;
+use mochila_client::driver::Wait;
+use mochila_engine::{Event, TransferEvent};
+use mochila_wire::performative::Role;
+
+use super::ACCEPTED;
+use super::replies::Replies;
+use crate::address::{Address, AttachPlan};
+use crate::attachment::{Attachment, failure};
+use crate::connection_options::Connect;
+use crate::failure::{Failure, Outcome};
+use crate::stopwatch::now_ns;
+
+/// See the module's documentation.
+pub(super) struct Inbound {
+    attachment: Attachment,
+    connect: Connect,
+    plan: AttachPlan,
+    capacity: u32,
+    intake: Intake,
+    draining: Draining,
+    /// Replies whose outcome has come, by link, until they are told.
+    replies: ReplyEvents,
+}
+
+/// What has arrived.
+#[derive(Debug, Default)]
+struct Intake {
+    /// The delivery of which more frames are to come.
+    partial: Option<Stored>,
+    /// Deliveries that wait for their time.
+    waiting: VecDeque<Stored>,
+    /// Deliveries that were handled and not acknowledged: first and last.
+    unacknowledged: Option<(u32, u32)>,
+    clock: Clock,
+}
+
+#[derive(Debug, Default)]
+struct ReplyEvents {
+    settled: Vec<mochila_engine::LinkId>,
+    detached: Vec<(mochila_engine::LinkId, Option<Box<mochila_wire::AmqpError>>)>,
+    lost: bool,
+}
+
+/// A delivery with its bytes.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) delivery_id: u32,
+    bytes: Vec<u8>,
+    clock: Clock,
+}
+
+/// One message, wherever its bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival<'a> {
+    pub(super) bytes: &'a [u8],
+    clock: Clock,
+}
+
+/// When the messages at hand were read from the socket.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    read_ns: i64,
+}
+
+/// What a message's handler wants done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acknowledge {
+    /// Accept everything that was handled.
+    pub(super) everything: bool,
+    /// Handle nothing more.
+    pub(super) stop: bool,
+}
+
+/// Whether the sender has been asked for everything it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Draining {
+    No,
+    Asked,
+    /// The sender has answered that there is nothing more.
+    Done,
+}
+
+/// What is called for each message as it arrives.
+pub(super) type Handle<'a> = &'a mut dyn FnMut(Arrival<'_>) -> Outcome<Acknowledge>;
+
+impl Inbound {
+    pub(super) fn new(
+        attachment: Attachment,
+        connect: Connect,
+        plan: AttachPlan,
+        capacity: u32,
+    ) -> Self {
+        Self {
+            attachment,
+            connect,
+            plan,
+            capacity,
+            intake: Intake::default(),
+            draining: Draining::No,
+            replies: ReplyEvents::default(),
+        }
+    }
+
+    /// Tops the sender's credit up: at most `wanted` messages are still of interest, and `backlog`
+    /// others have to go out first.
+    pub(super) fn grant(&mut self, wanted: u64, backlog: u64) {
+        if self.draining != Draining::No {
+            return;
+        }
+        // A capacity of 0 fetches one message when it is wanted.
+        let window = u64::from(self.capacity.max(1));
+        let waiting = self.intake.waiting.len() as u64;
+        let credit = window.min(wanted.saturating_sub(waiting)).saturating_sub(waiting + backlog);
+        let credit = u32::try_from(credit).unwrap_or(u32::MAX);
+        let Attachment { driver, link, .. } = &mut self.attachment;
+        let link = *link;
+        let now = driver.engine().link(link).map_or(0, |link| link.credit());
+        // Topping up by halves costs a flow per half window instead of one per message.
+        if credit > now && (now <= credit / 2 || credit - now >= self.capacity / 2) {
+            driver.engine().grant(link, credit);
+        }
+    }
+
+    /// Asks the sender for what it has, and to say when that was all.
+    pub(super) fn drain(&mut self) {
+        if self.draining == Draining::No {
+            let Attachment { driver, link, .. } = &mut self.attachment;
+            let credit = driver.engine().link(*link).map_or(0, |link| link.credit()).max(1);
+            driver.engine().grant_drain(*link, credit);
+            self.draining = Draining::Asked;
+        }
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining == Draining::Asked
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.draining == Draining::Done
+    }
+
+    /// Messages came while draining: there may be more.
+    pub(super) fn drain_is_fruitful(&mut self) {
+        if self.draining == Draining::Done {
+            self.draining = Draining::No;
+        }
+    }
+
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.intake.waiting.is_empty()
+    }
+
+    pub(super) fn take_waiting(&mut self) -> Option<Stored> {
+        self.intake.waiting.pop_front()
+    }
+
+    /// A message that waited was handled.
+    pub(super) fn handled(&mut self, acknowledge: Acknowledge, delivery_id: u32) {
+        self.intake.handled(delivery_id);
+        if acknowledge.everything {
+            self.acknowledge_all();
+        }
+    }
+
+    /// Waits for something to happen. Messages go to `handle`, or wait to be taken.
+    pub(super) fn turn(&mut self, wait: Wait, mut handle: Option<Handle<'_>>) -> Outcome {
+        let Attachment { driver, session, link } = &mut self.attachment;
+        let (link, session) = (*link, *session);
+        let (intake, draining, replies) = (&mut self.intake, &mut self.draining, &mut self.replies);
+        let mut failed = None;
+        let mut stopped = false;
+        intake.clock.read_ns = 0;
+        let result = driver.turn(wait, |engine, event, bytes| {
+            match event {
+                Event::Transfer(transfer) if transfer.link == link && !stopped => {
+                    let acknowledge = match &mut handle {
+                        Some(handle) => intake.handle(&transfer, bytes, *handle),
+                        None => {
+                            intake.keep(&transfer, bytes);
+                            return Ok(());
+                        }
+                    };
+                    match acknowledge {
+                        Ok(Some(acknowledge)) => {
+                            stopped = acknowledge.stop;
+                            if acknowledge.everything
+                                && let Some((first, last)) = intake.unacknowledged.take()
+                            {
+                                engine.settle_incoming(session, first, last, ACCEPTED, true);
+                            }
+                        }
+                        Ok(None) => {}
+                        Err(failure) => {
+                            failed = Some(failure);
+                            stopped = true;
+                        }
+                    }
+                }
+                Event::PeerFlow { link: flowed } if flowed == link => {
+                    let over = engine.link(link).is_some_and(|link| !link.is_draining());
+                    if *draining == Draining::Asked && over {
+                        *draining = Draining::Done;
+                    }
+                }
+                Event::Disposition { session, first, last, .. } => {
+                    engine.resolve_outgoing(session, first, last, true, &mut |link, _, _| {
+                        replies.settled.push(link);
+                    });
+                }
+                Event::Detached { link: detached, error, .. } => {
+                    if detached == link {
+                        return Err(Error::Link(error));
+                    }
+                    replies.detached.push((detached, error));
+                }
+                Event::Ended { session: ended, error } if ended == session => {
+                    return Err(Error::Session(error));
+                }
+                _ => {}
+            }
+            Ok(())
+        });
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        match result {
+            Ok(()) => Ok(()),
+            Err(error) => self.reconnect(error),
+        }
+    }
+
+    /// Sends replies, and tells them what happened to those before.
+    pub(super) fn reply(&mut self, replies: &mut Replies) -> Outcome {
+        if std::mem::take(&mut self.replies.lost) {
+            replies.rewind();
+        }
+        for link in self.replies.settled.drain(..) {
+            replies.settled(link);
+        }
+        for (link, error) in self.replies.detached.drain(..) {
+            replies.detached(link, error.as_deref());
+        }
+        replies.pump(self.attachment.driver.engine(), self.attachment.session)
+    }
+
+    /// Waits until all replies have their outcome.
+    pub(super) fn finish_replies(&mut self, replies: &mut Replies) -> Outcome {
+        loop {
+            self.reply(replies)?;
+            if replies.is_settled() {
+                return Ok(());
+            }
+            self.turn(Wait::Forever, None)?;
+        }
+    }
+
+    /// Accepts everything that was handled.
+    pub(super) fn acknowledge_all(&mut self) {
+        if let Some((first, last)) = self.intake.unacknowledged.take() {
+            let Attachment { driver, session, .. } = &mut self.attachment;
+            driver.engine().settle_incoming(*session, first, last, ACCEPTED, true);
+        }
+    }
+
+    /// Closes the connection; what was not accepted goes back.
+    pub(super) fn close(self) -> Outcome {
+        self.attachment.driver.close().map_err(failure)
+    }
+
+    fn reconnect(&mut self, lost: Error) -> Outcome {
+        self.attachment = Attachment::remake(&self.connect, &self.plan, Role::Receiver, lost)?;
+        // What was not acknowledged comes again, also what waited.
+        self.intake = Intake::default();
+        self.draining = Draining::No;
+        self.replies = ReplyEvents { lost: true, ..ReplyEvents::default() };
+        Ok(())
+    }
+}
+
+impl Intake {
+    #[inline]
+    fn handle(
+        &mut self,
+        transfer: &TransferEvent,
+        bytes: &[u8],
+        handle: Handle<'_>,
+    ) -> Outcome<Option<Acknowledge>> {
+        if self.clock.read_ns == 0 {
+            self.clock.read_ns = now_ns();
+        }
+        if transfer.is_whole() {
+            let arrival = Arrival { bytes: &bytes[transfer.payload()], clock: self.clock };
+            let acknowledge = handle(arrival)?;
+            self.handled(transfer.delivery_id);
+            return Ok(Some(acknowledge));
+        }
+        let Some(stored) = self.complete(transfer, bytes) else { return Ok(None) };
+        let acknowledge = handle(stored.as_ref())?;
+        self.handled(stored.delivery_id);
+        Ok(Some(acknowledge))
+    }
+
+    fn keep(&mut self, transfer: &TransferEvent, bytes: &[u8]) {
+        if let Some(stored) = self.complete(transfer, bytes) {
+            self.waiting.push_back(stored);
+        }
+    }
+
+    /// Adds a frame to its delivery; returns the delivery if that was the last one.
+    fn complete(&mut self, transfer: &TransferEvent, bytes: &[u8]) -> Option<Stored> {
+        if transfer.start {
+            let delivery_id = transfer.delivery_id;
+            self.partial = Some(Stored { delivery_id, bytes: Vec::new(), clock: self.clock });
+        }
+        if transfer.aborted {
+            self.partial = None;
+        }
+        self.partial.as_mut()?.bytes.extend_from_slice(&bytes[transfer.payload()]);
+        if transfer.more { None } else { self.partial.take() }
+    }
+
+    #[inline]
+    fn handled(&mut self, delivery_id: u32) {
+        match &mut self.unacknowledged {
+            Some((_, last)) => *last = delivery_id,
+            none => *none = Some((delivery_id, delivery_id)),
+        }
+    }
+}
+
+impl Stored {
+    pub(super) fn as_ref(&self) -> Arrival<'_> {
+        Arrival { bytes: &self.bytes, clock: self.clock }
+    }
+}
+
+impl Arrival<'_> {
+    /// The time: to the nanosecond if it matters, else when the message was read.
+    #[inline]
+    pub(super) fn now_ns(&self, exact: bool) -> i64 {
+        if exact || self.clock.read_ns == 0 { now_ns() } else { self.clock.read_ns }
+    }
+}
+
+/// Sends an empty message to an address, to say that the receiver is ready.
+pub(super) fn announce(attachment: &mut Attachment, address: &Address) -> Outcome {
+    let link = attachment.attach(&address.plan(Role::Sender)?, Role::Sender)?;
+    let mut sent = false;
+    let mut outcome = None;
+    while outcome.is_none() {
+        if !sent
+            && let Some(mut outgoing) = attachment.driver.engine().outgoing(link)
+            && outgoing.capacity() > 0
+        {
+            outgoing.send(0, false, 0, &[EMPTY_MESSAGE]);
+            sent = true;
+        }
+        let turned = attachment.driver.turn(Wait::Forever, |engine, event, _| {
+            match event {
+                Event::Disposition { session, first, last, state, .. } => {
+                    engine.resolve_outgoing(session, first, last, true, &mut |_, _, _| {});
+                    outcome = Some(state);
+                }
+                Event::Detached { link: detached, error, .. } if detached == link => {
+                    return Err(Error::Link(error));
+                }
+                _ => {}
+            }
+            Ok(())
+        });
+        turned.map_err(failure)?;
+    }
+    attachment.driver.engine().detach(link, true, None);
+    match outcome.flatten() {
+        None | Some(mochila_wire::DeliveryState::Accepted) => Ok(()),
+        Some(state) => Err(Failure::new(
+            "MessageRejected",
+            format!("the message to {} was not accepted: {state:?}", address.name),
+        )),
+    }
+}
+
+/// A body of one null value.
+const EMPTY_MESSAGE: &[u8] = &[0x00, 0x53, 0x77, 0x40];

@@ -1,0 +1,299 @@
+//! Which attributes are shown in which column.
+
+use mochila_wire::Value;
+
+use super::or_dash;
+use crate::management::Entity;
+use crate::table::Format::{Commas, Duration, Kmg, Plain, Yes, YesNo};
+use crate::table::{Column, Table};
+
+/// A column and the attribute that fills it.
+type Field = (Column, &'static str);
+
+pub(super) fn queues(queues: &[Entity]) -> Table {
+    const FIELDS: [Field; 12] = [
+        (Column::new("queue", Plain), "name"),
+        (Column::new("dur", Yes), "durable"),
+        (Column::new("autoDel", Yes), "autoDelete"),
+        (Column::new("excl", Yes), "exclusive"),
+        (Column::new("msg", Kmg), "msgDepth"),
+        (Column::new("msgIn", Kmg), "msgTotalEnqueues"),
+        (Column::new("msgOut", Kmg), "msgTotalDequeues"),
+        (Column::new("bytes", Kmg), "byteDepth"),
+        (Column::new("bytesIn", Kmg), "byteTotalEnqueues"),
+        (Column::new("bytesOut", Kmg), "byteTotalDequeues"),
+        (Column::new("cons", Kmg), "consumerCount"),
+        (Column::new("bind", Kmg), "bindingCount"),
+    ];
+    listed("Queues", &FIELDS, queues)
+}
+
+pub(super) fn connections(connections: &[Entity]) -> Table {
+    const FIELDS: [Field; 9] = [
+        (Column::new("connection", Plain), "address"),
+        (Column::new("cproc", Plain), "remoteProcessName"),
+        (Column::new("cpid", Plain), "remotePid"),
+        (Column::new("mech", Plain), "saslMechanism"),
+        (Column::new("auth", Plain), "authIdentity"),
+        (Column::new("connected", Duration), "connectedMs"),
+        (Column::new("idle", Duration), "idleMs"),
+        (Column::new("msgIn", Kmg), "msgsFromClient"),
+        (Column::new("msgOut", Kmg), "msgsToClient"),
+    ];
+    listed("Connections", &FIELDS, connections)
+}
+
+pub(super) fn exchanges(exchanges: &[Entity]) -> Table {
+    const FIELDS: [Field; 10] = [
+        (Column::new("exchange", Plain), "name"),
+        (Column::new("type", Plain), "exchangeType"),
+        (Column::new("dur", Yes), "durable"),
+        (Column::new("bind", Kmg), "bindingCount"),
+        (Column::new("msgIn", Kmg), "msgReceives"),
+        (Column::new("msgOut", Kmg), "msgRoutes"),
+        (Column::new("msgDrop", Kmg), "msgDrops"),
+        (Column::new("byteIn", Kmg), "byteReceives"),
+        (Column::new("byteOut", Kmg), "byteRoutes"),
+        (Column::new("byteDrop", Kmg), "byteDrops"),
+    ];
+    listed("Exchanges", &FIELDS, exchanges)
+}
+
+/// The links on which the broker sends.
+pub(super) fn subscriptions(links: &[Entity], sessions: &[Entity]) -> Table {
+    const FIELDS: [Field; 11] = [
+        (Column::new("subscr", Plain), "name"),
+        (Column::new("queue", Plain), "address"),
+        (Column::new("conn", Plain), "connectionAddress"),
+        (Column::new("procName", Plain), "remoteProcessName"),
+        (Column::new("procId", Plain), "remotePid"),
+        (Column::new("browse", Yes), "browsing"),
+        (Column::new("acked", Yes), "acknowledged"),
+        (Column::new("excl", Yes), "exclusive"),
+        (Column::new("creditMode", Plain), "creditMode"),
+        (Column::new("delivered", Commas), "delivered"),
+        (Column::new("sessUnacked", Commas), "session"),
+    ];
+    let outgoing: Vec<Entity> =
+        links.iter().filter(|link| link.text("direction") == "out").cloned().collect();
+    let mut table = listed("Subscriptions", &FIELDS, &outgoing);
+    for (row, link) in table.rows.iter_mut().zip(&outgoing) {
+        let own = link.text("session");
+        let session = sessions.iter().find(|session| session.text("identity") == own);
+        if let Some(cell) = row.last_mut() {
+            *cell = session.map_or(Value::Null, |session| session.get("unsettled"));
+        }
+    }
+    table
+}
+
+pub(super) fn summary(broker: &Entity, exchanges: usize) -> Table {
+    let columns = [
+        Column::new("uptime", Duration),
+        Column::new("connections", Commas),
+        Column::new("sessions", Commas),
+        Column::new("exchanges", Commas),
+        Column::new("queues", Commas),
+    ];
+    let mut table = Table::new("Broker Summary:", &columns);
+    table.rows.push(vec![
+        broker.get("uptimeMs"),
+        broker.get("connectionCount"),
+        broker.get("sessionCount"),
+        Value::Ulong(exchanges as u64),
+        broker.get("queueCount"),
+    ]);
+    table
+}
+
+pub(super) fn totals(broker: &Entity) -> Table {
+    const BROKER_ONLY: [Statistic; 3] = [
+        ("discards-no-route", "discardsNoRoute", ""),
+        ("abandoned", "abandoned", ""),
+        ("abandoned-via-alt", "abandonedViaAlt", ""),
+    ];
+    let mut table = statistics("Aggregate Broker Statistics:", broker);
+    add_statistics(&mut table, &BROKER_ONLY, broker);
+    table
+}
+
+/// Everything about one queue.
+pub(super) fn queue(queue: &Entity) -> Vec<Table> {
+    const PROPERTIES: [Field; 8] = [
+        (Column::new("Name", Plain), "name"),
+        (Column::new("Durable", YesNo), "durable"),
+        (Column::new("AutoDelete", YesNo), "autoDelete"),
+        (Column::new("Exclusive", YesNo), "exclusive"),
+        (Column::new("FlowStopped", YesNo), "flowStopped"),
+        (Column::new("FlowStoppedCount", Commas), "flowStoppedCount"),
+        (Column::new("Consumers", Commas), "consumerCount"),
+        (Column::new("Bindings", Commas), "bindingCount"),
+    ];
+    let properties = listed("Properties:", &PROPERTIES, std::slice::from_ref(queue));
+    let columns = [Column::new("Property", Plain), Column::new("Value", Plain)];
+    let mut optional = Table::new("Optional Properties:", &columns);
+    optional.rows.push(vec![Value::from("arguments"), Value::Map(queue.map("arguments"))]);
+    optional.rows.push(vec![Value::from("alt-exchange"), queue.get("altExchange")]);
+    vec![properties, optional, statistics("Statistics:", queue)]
+}
+
+/// Everything about memory that the broker tells.
+pub(super) fn memory(broker: &Entity) -> Table {
+    let columns = [Column::new("Statistic", Plain), Column::new("Value", Commas)];
+    let mut table = Table::new("Broker Memory Statistics:", &columns);
+    for (name, value) in broker.attributes().iter() {
+        if name.as_str().is_some_and(|name| name.starts_with("memory")) {
+            table.rows.push(vec![name.clone(), value.clone()]);
+        }
+    }
+    table
+}
+
+pub(super) fn acl(acl: &Entity) -> Table {
+    let columns = [Column::new("Statistic", Plain), Column::new("Value", Plain)];
+    let mut table = Table::new("ACL Policy Statistics:", &columns);
+    for (name, value) in acl.attributes().iter() {
+        table.rows.push(vec![name.clone(), value.clone()]);
+    }
+    table
+}
+
+/// What a number is called, and the attributes that count messages and bytes.
+type Statistic = (&'static str, &'static str, &'static str);
+
+const STATISTICS: [Statistic; 19] = [
+    ("queue-depth", "msgDepth", "byteDepth"),
+    ("total-enqueues", "msgTotalEnqueues", "byteTotalEnqueues"),
+    ("total-dequeues", "msgTotalDequeues", "byteTotalDequeues"),
+    ("persistent-enqueues", "msgPersistEnqueues", "bytePersistEnqueues"),
+    ("persistent-dequeues", "msgPersistDequeues", "bytePersistDequeues"),
+    ("transactional-enqueues", "msgTxnEnqueues", "byteTxnEnqueues"),
+    ("transactional-dequeues", "msgTxnDequeues", "byteTxnDequeues"),
+    ("flow-to-disk-depth", "msgFtdDepth", "byteFtdDepth"),
+    ("flow-to-disk-enqueues", "msgFtdEnqueues", "byteFtdEnqueues"),
+    ("flow-to-disk-dequeues", "msgFtdDequeues", "byteFtdDequeues"),
+    ("acquires", "acquires", ""),
+    ("releases", "releases", ""),
+    ("discards-ttl-expired", "discardsTtl", ""),
+    ("discards-limit-overflow", "discardsOverflow", ""),
+    ("discards-ring-overflow", "discardsRing", ""),
+    ("discards-lvq-replace", "discardsLvq", ""),
+    ("discards-subscriber-reject", "discardsSubscriber", ""),
+    ("discards-purged", "discardsPurge", ""),
+    ("reroutes", "reroutes", ""),
+];
+
+fn statistics(title: &str, entity: &Entity) -> Table {
+    let columns = [
+        Column::new("Statistic", Plain),
+        Column::new("Messages", Commas),
+        Column::new("Bytes", Commas),
+    ];
+    let mut table = Table::new(title, &columns);
+    add_statistics(&mut table, &STATISTICS, entity);
+    table
+}
+
+fn add_statistics(table: &mut Table, statistics: &[Statistic], entity: &Entity) {
+    for (name, messages, bytes) in statistics {
+        // What a broker does not count has not happened there.
+        let messages = match entity.get(messages) {
+            Value::Null => Value::Ulong(0),
+            count => count,
+        };
+        let bytes = match entity.get(bytes) {
+            Value::Null if !bytes.is_empty() => Value::Ulong(0),
+            count => count,
+        };
+        table.rows.push(vec![Value::from(*name), messages, bytes]);
+    }
+}
+
+fn listed(title: &str, fields: &[Field], entities: &[Entity]) -> Table {
+    let columns: Vec<Column> = fields.iter().map(|(column, _)| column.clone()).collect();
+    let mut table = Table::new(title, &columns);
+    for entity in entities {
+        let cells = fields.iter().enumerate().map(|(place, (column, attribute))| {
+            let value = entity.get(attribute);
+            match column.1 {
+                // A text that is missing shows as such, except the name.
+                Plain if place > 0 => or_dash(value),
+                _ => value,
+            }
+        });
+        table.rows.push(cells.collect());
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mochila_wire::Map;
+
+    fn entity(pairs: &[(&'static str, Value)]) -> Entity {
+        let pairs = pairs.iter().map(|(name, value)| (Value::from(*name), value.clone()));
+        Entity::from(pairs.collect::<Map>())
+    }
+
+    #[test]
+    fn queues_are_listed_with_their_depth_and_flow() {
+        let queue = entity(&[
+            ("name", "srcQ1".into()),
+            ("durable", false.into()),
+            ("autoDelete", true.into()),
+            ("msgDepth", 1_500_u64.into()),
+            ("msgTotalEnqueues", 2_000_000_u64.into()),
+            ("msgTotalDequeues", 0_u64.into()),
+            ("byteDepth", 450_000_u64.into()),
+            ("consumerCount", 1_u64.into()),
+        ]);
+        let text = queues(&[queue]).text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "Queues");
+        let words: Vec<&str> = lines[1].split_whitespace().collect();
+        assert_eq!(words[..6], ["queue", "dur", "autoDel", "excl", "msg", "msgIn"]);
+        let cells: Vec<&str> = lines[3].split_whitespace().collect();
+        assert_eq!(cells, ["srcQ1", "Y", "1.50k", "2.00m", "0", "450k", "1"]);
+    }
+
+    #[test]
+    fn what_a_connection_does_not_tell_is_a_dash() {
+        let connection = entity(&[
+            ("address", "127.0.0.1:5".into()),
+            ("remoteProcessName", Value::Null),
+            ("connectedMs", 61_000_u64.into()),
+            ("idleMs", 0_u64.into()),
+            ("msgsFromClient", 5_u64.into()),
+        ]);
+        let text = connections(&[connection]).text();
+        let row: Vec<&str> = text.lines().nth(3).unwrap().split_whitespace().collect();
+        assert_eq!(row, ["127.0.0.1:5", "-", "-", "-", "-", "1m", "1s", "0s", "5"]);
+    }
+
+    #[test]
+    fn subscriptions_are_links_to_clients_with_their_sessions_unsettled_deliveries() {
+        let link = |direction: &'static str, name: &'static str| {
+            entity(&[
+                ("name", name.into()),
+                ("direction", direction.into()),
+                ("session", "session/1.0".into()),
+                ("delivered", 12_345_u64.into()),
+            ])
+        };
+        let session =
+            entity(&[("identity", "session/1.0".into()), ("unsettled", 1_000_u64.into())]);
+        let table = subscriptions(&[link("in", "producer"), link("out", "consumer")], &[session]);
+        assert_eq!(table.rows.len(), 1);
+        assert_eq!(table.rows[0][0], Value::from("consumer"));
+        let text = table.text();
+        assert!(text.ends_with("12,345     1,000\n"), "{text}");
+    }
+
+    #[test]
+    fn only_memory_is_shown_where_memory_is_asked_for() {
+        let broker = entity(&[("name", "b".into()), ("memoryUsedBytes", 5_000_u64.into())]);
+        let text = memory(&broker).text();
+        assert!(text.contains("memoryUsedBytes  5,000") && !text.contains("name"), "{text}");
+    }
+}

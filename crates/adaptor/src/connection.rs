@@ -149,6 +149,12 @@ impl Connection {
         self.engine.is_closed()
     }
 
+    /// Whether nothing more will be sent: send what is in the output, close that side of the socket,
+    /// and throw away what still arrives.
+    pub fn has_said_all(&self) -> bool {
+        self.engine.has_said_all()
+    }
+
     /// The credentials that the peer has shown and that wait for an answer.
     pub fn take_credentials(&mut self) -> Option<Box<PeerCredentials>> {
         self.credentials.take()

@@ -10,7 +10,7 @@ use mochila_wire::Now;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tracing::{debug, warn};
+use tracing::warn;
 
 /// Accepts connections and gives each to the worker with the fewest.
 pub(crate) struct Acceptor {
@@ -96,7 +96,6 @@ impl Acceptor {
             self.complain(now, &format!("the limit of {most} connections is reached"));
             return;
         }
-        debug!(%peer, "connection accepted");
         let least = self.homes.iter().min_by_key(|home| home.load.value());
         let home = Arc::clone(least.expect("a server has workers"));
         let task = Arc::new_cyclic(|task| {

@@ -222,7 +222,7 @@ impl Peer {
         if self.handshake.is_some() && connection.is_open() {
             self.handshake = None;
         }
-        if connection.is_closed() && self.unsent.is_empty() {
+        if connection.has_said_all() && self.unsent.is_empty() {
             self.linger(desk);
             return Visit::Again;
         }
@@ -275,7 +275,7 @@ impl Peer {
         connection.finish_visit(&mut desk.scratch);
         let linger = Linger::begin(&socket, desk.now.mono_ms);
         self.phase = Phase::Lingering { socket, linger };
-        self.end_handshake();
+        self.handshake = None;
     }
 
     /// Gives back everything that the connection has.
@@ -283,13 +283,7 @@ impl Peer {
         self.phase = Phase::Gone;
         self.unhandled = Vec::new();
         self.unsent = Unsent::default();
-        self.end_handshake();
-    }
-
-    fn end_handshake(&mut self) {
-        if self.handshake.take().is_some() {
-            debug!(peer = %self.address, "the connection ended before it was open");
-        }
+        self.handshake = None;
     }
 
     /// Tells the home worker when to look again, or that there is nothing left to look at.

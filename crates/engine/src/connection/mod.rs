@@ -159,6 +159,12 @@ impl Connection {
         self.state == State::Closed
     }
 
+    /// Whether nothing more will be sent: send what is in the output, close that side of the socket,
+    /// and throw away what still arrives.
+    pub fn has_said_all(&self) -> bool {
+        matches!(self.state, State::Discarding | State::Closed)
+    }
+
     /// A link, also one that is over until the next input.
     #[inline]
     pub fn link(&self, link: LinkId) -> Option<&Link> {

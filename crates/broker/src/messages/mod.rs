@@ -91,8 +91,6 @@ pub(crate) struct Acquired {
 #[derive(Debug, Default)]
 pub(crate) struct Returned {
     pub(crate) messages: u64,
-    /// The first that is available again.
-    pub(crate) first: Option<u64>,
     /// Those that had expired in the meantime.
     pub(crate) expired: Dequeued,
 }
@@ -225,9 +223,12 @@ impl Messages {
         Acquired { messages, bytes, expired: Dequeued::default(), end }
     }
 
-    /// Removes those messages of a run, which is not empty, that a consumer holds.
+    /// Removes those messages of a run that a consumer holds.
     pub(crate) fn accept(&mut self, run: Run, holder: u32) -> Dequeued {
         let mut dequeued = Dequeued::default();
+        if run.len == 0 {
+            return dequeued;
+        }
         let (first, last) = (run.first / BLOCK, (run.end() - 1) / BLOCK);
         if last - first > SHORT_BLOCKS {
             // There may be a wide gap in it, so only the blocks that exist are looked at.
@@ -274,7 +275,6 @@ impl Messages {
                 free |= 1 << index;
             }
             for run in runs_of(number, free) {
-                returned.first = returned.first.or(Some(run.first));
                 self.available.insert(run);
             }
             returned.expired.merge(self.dequeue(number, expired, NOBODY));

@@ -9,6 +9,9 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::wake::Wakeups;
 use mochila_wire::Now;
 use std::fmt;
+use std::hash::Hasher;
+#[allow(deprecated, reason = "the hasher that replaces it takes no key")]
+use std::hash::SipHasher;
 use std::sync::Arc;
 
 /// What a broker is like.
@@ -174,10 +177,16 @@ impl Broker {
     fn dynamic_name(&self) -> String {
         // Relaxed: the number has to be another one each time, nothing more.
         let number = self.dynamic_names.fetch_add(1, Ordering::Relaxed);
-        let (high, low) = ((self.seed >> 64) as u64, self.seed as u64);
-        let first = mix(number.wrapping_add(high));
-        let second = mix(first ^ low ^ number.rotate_left(32));
+        let (first, second) = (self.keyed_hash(2 * number), self.keyed_hash(2 * number + 1));
         format!("dynamic-{first:016x}{second:016x}")
+    }
+
+    /// Whoever knows some names must not be able to guess others, so it takes a keyed hash.
+    #[allow(deprecated, reason = "the hasher that replaces it takes no key")]
+    fn keyed_hash(&self, number: u64) -> u64 {
+        let mut hasher = SipHasher::new_with_keys((self.seed >> 64) as u64, self.seed as u64);
+        hasher.write_u64(number);
+        hasher.finish()
     }
 }
 
@@ -203,14 +212,6 @@ fn check_name(name: &str) -> Result<(), QueueError> {
         return Ok(());
     };
     Err(QueueError::InvalidName { name: name.escape_debug().take(80).collect(), reason })
-}
-
-/// A bijection under which neighbours are far apart (splitmix64).
-fn mix(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// What a queue without messages takes.

@@ -192,14 +192,11 @@ impl Exclusions {
         self.ranges.insert(range.0, range.1);
     }
 
-    pub(crate) fn contains(&self, position: u64) -> bool {
-        self.ranges.range(..=position).next_back().is_some_and(|(_, end)| position < *end)
-    }
-
-    /// A message is available again.
-    pub(crate) fn released(&mut self, position: u64) {
-        if !self.contains(position) {
-            self.from = self.from.min(position);
+    /// Messages of a run are available again.
+    pub(crate) fn released(&mut self, run: Run) {
+        let before = self.ranges.range(..=run.first).next_back();
+        if before.is_none_or(|(_, end)| *end < run.end()) {
+            self.from = self.from.min(run.first);
         }
     }
 
@@ -294,7 +291,7 @@ mod tests {
         exclusions.advance(&positions);
         assert_eq!(exclusions.next(&positions, 0), None);
         positions.insert(Run::new(3, 1));
-        exclusions.released(3);
+        exclusions.released(Run::new(3, 1));
         assert_eq!(exclusions.next(&positions, 0), Some(Run::new(3, 1)));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::consumer::{Consumer, ConsumerId, ConsumerOptions, Interest};
 use crate::line::Line;
-use crate::messages::Positions;
+use crate::messages::{Positions, Run};
 use crate::slab::Slab;
 use crate::wake::Wakeups;
 
@@ -153,14 +153,14 @@ impl Distributor {
         }
     }
 
-    /// Messages are available again, the first of them at `position`.
-    pub(crate) fn released(&mut self, position: u64) {
+    /// Messages of a run are available again.
+    pub(crate) fn released(&mut self, run: Run) {
         if self.excluding == 0 {
             return;
         }
         for consumer in self.consumers.values_mut() {
             if let Some(exclusions) = &mut consumer.exclusions {
-                exclusions.released(position);
+                exclusions.released(run);
             }
         }
     }

@@ -137,6 +137,9 @@ impl Policy {
 
     /// Messages have left.
     pub(crate) fn leave(&mut self, dequeued: Dequeued) {
+        if dequeued.messages() == 0 {
+            return;
+        }
         self.messages -= dequeued.messages();
         self.bytes -= dequeued.bytes();
         self.update();

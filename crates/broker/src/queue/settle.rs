@@ -12,9 +12,11 @@ impl Queue {
     pub(crate) fn accept(&mut self, now: Now, id: ConsumerId, positions: &[u64]) {
         let mut rest = positions;
         while let Some(first) = rest.first() {
-            let follows = |(index, position): (usize, &u64)| *position == first + index as u64;
+            let follows = |(index, position): (usize, &u64)| {
+                position.checked_sub(*first) == Some(index as u64)
+            };
             let len = rest.iter().enumerate().take_while(|pair| follows(*pair)).count();
-            self.dequeue(id, Run::new(*first, len as u64));
+            self.dequeue(id, self.known(*first, len));
             rest = &rest[len..];
         }
         self.tidy(id);
@@ -24,9 +26,7 @@ impl Queue {
     /// Removes the messages of a range of positions that a consumer holds.
     pub(crate) fn accept_range(&mut self, now: Now, id: ConsumerId, first: u64, last: u64) {
         let end = last.saturating_add(1).min(self.messages.next_position());
-        if first < end {
-            self.dequeue(id, Run::new(first, end - first));
-        }
+        self.dequeue(id, Run::new(first, end.saturating_sub(first)));
         self.tidy(id);
         self.settle_down(now);
     }
@@ -36,11 +36,11 @@ impl Queue {
         let mut rest = settlements;
         while let Some(first) = rest.first() {
             let follows = |(index, settlement): (usize, &Settlement)| {
-                settlement.position == first.position + index as u64
+                settlement.position.checked_sub(first.position) == Some(index as u64)
                     && settlement.outcome == first.outcome
             };
             let len = rest.iter().enumerate().take_while(|pair| follows(*pair)).count();
-            self.apply(now, id, Run::new(first.position, len as u64), &first.outcome);
+            self.apply(now, id, self.known(first.position, len), &first.outcome);
             rest = &rest[len..];
         }
         self.tidy(id);
@@ -55,6 +55,12 @@ impl Queue {
             self.apply(now, id, run, outcome);
         }
         self.settle_down(now);
+    }
+
+    /// The part of a run that has positions of this queue; peers name what they like.
+    fn known(&self, first: u64, len: usize) -> Run {
+        let left = self.messages.next_position().saturating_sub(first);
+        Run::new(if left == 0 { 0 } else { first }, left.min(len as u64))
     }
 
     fn apply(&mut self, now: Now, id: ConsumerId, run: Run, outcome: &Outcome) {
@@ -91,8 +97,8 @@ impl Queue {
         let returned = self.messages.release(run, id.slot, failed, now.mono_ms);
         consumer.holding.gave(run, returned.messages);
         self.counters.releases += returned.messages;
-        if let Some(first) = returned.first {
-            self.distributor.released(first);
+        if returned.messages > 0 {
+            self.distributor.released(run);
         }
         self.expired(returned.expired);
     }

@@ -117,7 +117,9 @@ impl Queue {
             let shown = self.messages.browse(run, taker, out);
             seen += shown.messages;
             bytes = bytes.saturating_sub(shown.bytes);
-            consumer.cursor = shown.end;
+            if shown.end > run.first {
+                consumer.cursor = shown.end;
+            }
             if shown.end < run.end() {
                 break;
             }

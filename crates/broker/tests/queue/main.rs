@@ -1,0 +1,12 @@
+//! Stories of queues and those who use them, on a bench.
+
+mod bench;
+mod browsing;
+mod lifetime;
+mod limits;
+mod memory;
+mod outcomes;
+mod property;
+mod registry;
+mod sharing;
+mod time;

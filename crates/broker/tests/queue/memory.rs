@@ -1,0 +1,165 @@
+//! What messages cost, and that it comes back.
+
+use crate::bench::{QueueBench, as_sent, message};
+use mochila_broker::{
+    BatchBuilder, BrokerSettings, Content, DeleteIf, LargeBody, MessageMeta, QueueSettings,
+    TakeLimit, Taken,
+};
+use mochila_wire::Sections;
+use std::sync::Arc;
+
+fn tight(limit: u64) -> BrokerSettings {
+    BrokerSettings { memory_limit_bytes: limit, ..BrokerSettings::default() }
+}
+
+#[test]
+fn producers_wait_for_the_nodes_memory_and_go_on_in_order() {
+    let mut bench = QueueBench::with(tight(100_000), QueueSettings::default());
+    let producers = [bench.producer(), bench.producer()];
+    let consumer = bench.consumer();
+    assert_eq!(bench.grant(producers[0], 5), 5);
+    bench.send(&[&"x".repeat(90_000)]);
+    assert_eq!(producers.map(|producer| bench.grant(producer, 5)), [0, 0]);
+    assert_eq!(bench.grant(producers[0], 5), 0, "it keeps its place");
+    let positions = bench.take(consumer, 1).positions();
+    bench.accept(consumer, &positions);
+    assert_eq!(bench.woken(), [producers[0].key]);
+    bench.pass(0);
+    assert_eq!(bench.woken(), [producers[1].key]);
+    assert_eq!(producers.map(|producer| bench.grant(producer, 5)), [5, 5]);
+}
+
+#[test]
+fn memory_that_another_queue_gives_back_lets_producers_go_on() {
+    let mut bench = QueueBench::with(tight(100_000), QueueSettings::default());
+    let producer = bench.producer();
+    bench.send(&[&"x".repeat(90_000)]);
+    let other = bench.broker.open("other").unwrap();
+    let (waker, key) = bench.waker();
+    let id = other.attach_producer(bench.now, waker).unwrap();
+    assert_eq!(other.grant(bench.now, id, 5).0, 0);
+    assert_eq!(bench.grant(producer, 5), 0);
+    bench.broker.delete("q", DeleteIf::default()).unwrap().perform();
+    bench.pass(0);
+    assert!(bench.woken().contains(&key));
+    assert_eq!(other.grant(bench.now, id, 5).0, 5);
+}
+
+#[test]
+fn a_batch_that_the_node_has_no_memory_for_is_refused_whole() {
+    let bench = QueueBench::with(tight(10_000), QueueSettings::default());
+    let used = bench.broker.budget().used();
+    let mut builder = BatchBuilder::new();
+    builder.push_owned(vec![0; 20_000], &Sections::default(), MessageMeta::default());
+    let over = builder.finish(&[], bench.broker.budget()).unwrap_err();
+    assert_eq!(over.limit, 10_000);
+    assert_eq!(bench.broker.budget().used(), used);
+}
+
+#[test]
+fn all_memory_comes_back_when_a_queue_has_been_drained() {
+    let mut bench = QueueBench::default();
+    let empty = bench.broker.budget().used();
+    let consumer = bench.consumer();
+    for n in 0..50 {
+        bench.send_numbers(n * 100..(n + 1) * 100);
+    }
+    let got = bench.take(consumer, 5_000);
+    assert_eq!(got.texts.len(), 5_000);
+    bench.accept(consumer, &got.positions());
+    let statistics = bench.statistics();
+    assert_eq!((statistics.msg_depth, statistics.byte_depth, statistics.memory_bytes), (0, 0, 0));
+    assert_eq!(bench.broker.budget().used(), empty);
+}
+
+#[test]
+fn messages_that_stay_behind_do_not_hold_on_to_those_that_came_with_them() {
+    let mut bench = QueueBench::default();
+    let consumer = bench.consumer();
+    let texts: Vec<String> = (0..2_000).map(|n| format!("{n:0>1000}")).collect();
+    for chunk in texts.chunks(100) {
+        bench.send(&chunk.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    let got = bench.take(consumer, 2_000);
+    // One message in fifty stays.
+    let (stay, go): (Vec<u64>, Vec<u64>) = got.positions().iter().partition(|p| *p % 50 == 7);
+    bench.accept(consumer, &go);
+    for _ in 0..100 {
+        bench.idle(consumer);
+    }
+    let memory = bench.statistics().memory_bytes;
+    assert!(memory < 330_000, "{} messages take {memory} bytes", stay.len());
+    bench.release(consumer, &stay);
+    let expected: Vec<_> = stay.iter().map(|p| texts[*p as usize].clone()).collect();
+    assert_eq!(bench.take(consumer, 2_000).texts, expected);
+}
+
+#[test]
+fn a_message_that_is_held_for_ever_costs_the_others_nothing() {
+    let mut bench = QueueBench::default();
+    let (stuck, consumer) = (bench.consumer(), bench.consumer());
+    bench.send(&["stuck"]);
+    bench.take(stuck, 1);
+    bench.idle(stuck);
+    let before = bench.statistics().memory_bytes;
+    for n in 0..200 {
+        bench.send_numbers(n * 100..(n + 1) * 100);
+        let positions = bench.take(consumer, 100).positions();
+        bench.accept(consumer, &positions);
+    }
+    assert_eq!(bench.statistics().memory_bytes, before);
+    bench.unsubscribe(stuck);
+    assert_eq!(bench.take(consumer, 10).texts, ["stuck"]);
+}
+
+#[test]
+fn sent_messages_keep_their_bytes_after_the_queue_has_let_go_of_them() {
+    let mut bench = QueueBench::default();
+    let consumer = bench.subscribe(|options| options.settled = true);
+    bench.send(&["a"]);
+    let mut taken = Taken::new();
+    let limit = TakeLimit { messages: 1, bytes: usize::MAX };
+    bench.queue.take(bench.now, consumer.id, limit, &mut taken).1.perform();
+    bench.broker.delete("q", DeleteIf::default()).unwrap().perform();
+    let delivery = taken.deliveries()[0];
+    assert_eq!(as_sent(&taken, &delivery), message("a"));
+}
+
+struct OnDisk(Vec<u8>);
+
+impl LargeBody for OnDisk {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let rest = self.0.get(offset as usize..).unwrap_or_default();
+        let len = rest.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+}
+
+#[test]
+fn a_large_message_counts_with_its_whole_size_but_only_its_head_is_in_memory() {
+    let mut bench = QueueBench::default();
+    let consumer = bench.consumer();
+    let used = bench.broker.budget().used();
+    let body: Arc<dyn LargeBody> = Arc::new(OnDisk(vec![7; 5_000_000]));
+    let mut builder = BatchBuilder::new();
+    let meta = MessageMeta::default();
+    builder.push_large(vec![7; 100], &Sections::default(), meta, body);
+    let batch = builder.finish(&[], bench.broker.budget()).unwrap();
+    bench.queue.enqueue(bench.now, batch).1.perform();
+    assert_eq!(bench.statistics().byte_depth, 5_000_000);
+    assert!(bench.broker.budget().used() - used < 1_000);
+
+    let mut taken = Taken::new();
+    let limit = TakeLimit { messages: 1, bytes: usize::MAX };
+    bench.queue.take(bench.now, consumer.id, limit, &mut taken).1.perform();
+    let delivery = taken.deliveries()[0];
+    let Content::Large { head, body } = taken.content(&delivery) else { panic!("not large") };
+    assert_eq!((head.len(), body.len()), (100, 5_000_000));
+    bench.accept(consumer, &[delivery.position]);
+    assert_eq!(bench.statistics().byte_depth, 0);
+}

@@ -7,7 +7,8 @@ pub(crate) struct Line<T> {
     first: u32,
     last: u32,
     free: u32,
-    len: usize,
+    len: u32,
+    next_generation: u32,
 }
 
 /// Where somebody stands in a [`Line`]. It goes stale when they are served; leaving with a stale
@@ -28,13 +29,13 @@ struct Node<T> {
 
 impl<T> Default for Line<T> {
     fn default() -> Line<T> {
-        Line { nodes: Vec::new(), first: NONE, last: NONE, free: NONE, len: 0 }
+        Line { nodes: Vec::new(), first: NONE, last: NONE, free: NONE, len: 0, next_generation: 0 }
     }
 }
 
 impl<T> Line<T> {
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -44,11 +45,10 @@ impl<T> Line<T> {
     /// Joins at the end.
     pub(crate) fn join(&mut self, waiting: T) -> Place {
         let index = self.vacant();
+        let generation = self.next_generation;
+        self.next_generation = generation.wrapping_add(1);
         let node = &mut self.nodes[index as usize];
-        node.previous = self.last;
-        node.next = NONE;
-        node.waiting = Some(waiting);
-        let generation = node.generation;
+        *node = Node { generation, previous: self.last, next: NONE, waiting: Some(waiting) };
         match self.last {
             NONE => self.first = index,
             last => self.nodes[last as usize].next = index,
@@ -102,7 +102,6 @@ impl<T> Line<T> {
         let node = &mut self.nodes[index as usize];
         let (previous, next) = (node.previous, node.next);
         let waiting = node.waiting.take();
-        node.generation = node.generation.wrapping_add(1);
         node.next = self.free;
         self.free = index;
         match previous {
@@ -114,11 +113,17 @@ impl<T> Line<T> {
             next => self.nodes[next as usize].previous = previous,
         }
         self.len -= 1;
+        if self.len == 0 && self.nodes.capacity() > KEPT {
+            let next_generation = self.next_generation;
+            *self = Line { next_generation, ..Line::default() };
+        }
         waiting
     }
 }
 
 const NONE: u32 = u32::MAX;
+/// An empty line keeps the memory for no more than this many.
+const KEPT: usize = 4;
 
 #[cfg(test)]
 mod tests {

@@ -62,7 +62,7 @@ enum Source {
     /// Put together from several transfers.
     Owned(Vec<u8>),
     /// The sections before the body, and all of it on disk.
-    Large(Vec<u8>, Arc<dyn LargeBody>),
+    Large(Box<(Vec<u8>, Arc<dyn LargeBody>)>),
 }
 
 impl BatchBuilder {
@@ -101,8 +101,9 @@ impl BatchBuilder {
         meta: MessageMeta,
         body: Arc<dyn LargeBody>,
     ) {
-        let source = Source::Large(head, body);
-        self.pending.push(Pending { source, meta, head: Head::of(sections) });
+        let ends = Head::of(sections);
+        let source = Source::Large(Box::new((head, body)));
+        self.pending.push(Pending { source, meta, head: ends });
     }
 
     /// Reserves memory for all that was pushed, and copies what lies in `buffer`, the read buffer.
@@ -164,8 +165,9 @@ impl Batch {
                     self.add(bytes.len() as u64, 0, bytes.len(), &run[0]);
                     Segment::new(bytes, format, reservation)
                 }
-                Source::Large(head, body) => {
-                    let (head, body) = (std::mem::take(head).into_boxed_slice(), Arc::clone(body));
+                Source::Large(large) => {
+                    let (head, body) = (std::mem::take(&mut large.0), Arc::clone(&large.1));
+                    let head = head.into_boxed_slice();
                     self.add(body.len(), 0, head.len(), &run[0]);
                     Segment::large(head, body, format, reservation)
                 }
@@ -213,7 +215,8 @@ impl Source {
     fn len(&self) -> usize {
         match self {
             Source::Range { len, .. } => *len,
-            Source::Owned(bytes) | Source::Large(bytes, _) => bytes.len(),
+            Source::Owned(bytes) => bytes.len(),
+            Source::Large(large) => large.0.len(),
         }
     }
 }

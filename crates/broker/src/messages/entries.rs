@@ -12,7 +12,10 @@ use std::ops::Range;
 /// stand: one message that stays behind holds on to one block.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
+    /// All blocks but the last.
     blocks: BTreeMap<u64, Box<Block>>,
+    /// The block that is being filled, and its number.
+    last: Option<(u64, Box<Block>)>,
     /// How many entries.
     len: u64,
 }
@@ -46,17 +49,26 @@ impl Entries {
     ///
     /// Positions must be asked for in order.
     pub(crate) fn block_for(&mut self, position: u64, more: usize) -> &mut Block {
-        self.blocks
-            .entry(position / BLOCK)
-            .or_insert_with(|| Box::new(Block::new(index_of(position), more)))
+        let number = position / BLOCK;
+        if self.last.as_ref().is_some_and(|(last, _)| *last != number) {
+            self.blocks.extend(self.last.take().filter(|(_, block)| block.live != 0));
+        }
+        let new = || (number, Box::new(Block::new(index_of(position), more)));
+        &mut self.last.get_or_insert_with(new).1
     }
 
     pub(crate) fn block(&self, number: u64) -> Option<&Block> {
-        self.blocks.get(&number).map(Box::as_ref)
+        match &self.last {
+            Some((last, block)) if *last == number => Some(block),
+            _ => self.blocks.get(&number).map(Box::as_ref),
+        }
     }
 
     pub(crate) fn block_mut(&mut self, number: u64) -> Option<&mut Block> {
-        self.blocks.get_mut(&number).map(Box::as_mut)
+        match &mut self.last {
+            Some((last, block)) if *last == number => Some(block),
+            _ => self.blocks.get_mut(&number).map(Box::as_mut),
+        }
     }
 
     pub(crate) fn get(&self, position: u64) -> Option<&Entry> {
@@ -67,6 +79,13 @@ impl Entries {
         self.block_mut(position / BLOCK)?.get_mut(index_of(position))
     }
 
+    /// Gives up what has been kept although it is empty.
+    pub(crate) fn trim(&mut self) {
+        if self.last.as_ref().is_some_and(|(_, block)| block.live == 0) {
+            self.last = None;
+        }
+    }
+
     /// Notes that entries have been pushed.
     pub(crate) fn pushed(&mut self, count: u64) {
         self.len += count;
@@ -75,16 +94,31 @@ impl Entries {
     /// Notes that entries of a block have been removed; the timer of a block that goes with them.
     pub(crate) fn removed(&mut self, number: u64, count: u64) -> Option<Timer> {
         self.len -= count;
-        let block = self.blocks.get(&number)?;
+        let block = self.block_mut(number)?;
         if block.live != 0 {
             return None;
         }
-        self.blocks.remove(&number).and_then(|block| block.timer)
+        let timer = block.timer.take();
+        block.next_expiry_ms = NEVER;
+        match &self.last {
+            // A queue through which single messages go need not make a block for each.
+            Some((last, block)) if *last == number => {
+                if block.entries.capacity() > KEPT_ENTRIES || block.is_full() {
+                    self.last = None;
+                }
+            }
+            _ => {
+                self.blocks.remove(&number);
+            }
+        }
+        timer
     }
 
     /// The numbers of the blocks that there are, from `first` to `last`.
     pub(crate) fn numbers(&self, first: u64, last: u64) -> impl Iterator<Item = u64> {
-        self.blocks.range(first..=last).map(|(number, _)| *number)
+        let filling = self.last.as_ref().map(|(number, _)| *number);
+        let filling = filling.filter(|number| (first..=last).contains(number));
+        self.blocks.range(first..=last).map(|(number, _)| *number).chain(filling)
     }
 }
 
@@ -92,7 +126,7 @@ impl Block {
     fn new(start: usize, more: usize) -> Block {
         // Where few come at a time the vector grows as usual, so that small queues stay small.
         let room = BLOCK as usize - start;
-        let capacity = if more >= 32 { room } else { more.min(room) };
+        let capacity = if more >= 32 { room } else { more.max(4).min(room) };
         Block {
             entries: Vec::with_capacity(capacity),
             expiries: Vec::new(),
@@ -101,6 +135,10 @@ impl Block {
             timer: None,
             next_expiry_ms: NEVER,
         }
+    }
+
+    fn is_full(&self) -> bool {
+        usize::from(self.start) + self.entries.len() == BLOCK as usize
     }
 
     /// Adds the next entry.
@@ -145,6 +183,12 @@ impl Block {
         at.and_then(|at| self.expiries.get(at)).copied().unwrap_or(NEVER)
     }
 
+    /// The entries that a consumer has.
+    pub(crate) fn held_by(&self, holder: u32) -> u128 {
+        let held = |index: &usize| self.get(*index).is_some_and(|entry| entry.holder == holder);
+        self.indexes().filter(held).fold(0, |held, index| held | 1 << index)
+    }
+
     /// The entries that there are.
     pub(crate) fn indexes(&self) -> impl Iterator<Item = usize> + use<> {
         let mut live = self.live;
@@ -186,6 +230,8 @@ pub(crate) fn index_of(position: u64) -> usize {
     (position % BLOCK) as usize
 }
 
+/// An empty block is kept for the next entries if it has room for no more than this.
+const KEPT_ENTRIES: usize = 4;
 pub(crate) const BLOCK: u64 = 128;
 /// The expiry of an entry that does not expire.
 pub(crate) const NEVER: u64 = u64::MAX;

@@ -120,6 +120,15 @@ impl Messages {
         self.entries.get(position).is_some_and(|entry| entry.holder == holder)
     }
 
+    /// The parts of a run that a consumer has acquired and not settled.
+    pub(crate) fn held_in(&self, run: Run, holder: u32) -> impl Iterator<Item = Run> {
+        pieces(run).flat_map(move |(number, indexes)| {
+            let block = self.entries.block(number);
+            let held = block.map_or(0, |block| block.held_by(holder) & mask_of(indexes));
+            runs_of(number, held)
+        })
+    }
+
     /// True if a message has not been dequeued.
     pub(crate) fn contains(&self, position: u64) -> bool {
         self.entries.get(position).is_some()
@@ -326,6 +335,12 @@ impl Messages {
     /// The next time [`Messages::expire`] may find something.
     pub(crate) fn next_expiry_ms(&self) -> Option<u64> {
         self.expiry.next_ms()
+    }
+
+    /// Gives up what is kept for the next messages, as none are in sight.
+    pub(crate) fn trim(&mut self) {
+        self.entries.trim();
+        self.slots.trim();
     }
 
     /// Bytes of memory that messages take: their segments, and their entries.

@@ -1,13 +1,17 @@
 //! An ordered set of positions, as bits.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Positions in a queue, mostly in runs: one bit each, found in order, 64 at a time.
 ///
 /// Pages of 4096 positions exist only where there are members, so a member that stays behind for
-/// days costs nothing for the millions that have passed it.
+/// days costs nothing for the millions that have passed it. As long as all members are in one word
+/// there is no page at all.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
+    /// All members while there are no pages: the number of their word, and the word.
+    few: (u64, u64),
     pages: BTreeMap<u64, Box<Page>>,
     len: u64,
 }
@@ -45,6 +49,13 @@ impl Positions {
 
     /// Adds positions of which none is a member.
     pub(crate) fn insert(&mut self, run: Run) {
+        if run.len == 0 {
+            return;
+        }
+        if self.pages.is_empty() && self.insert_few(run) {
+            self.len += run.len;
+            return;
+        }
         self.len += run.len;
         for (number, word, mask) in words(run) {
             let page = self.pages.entry(number).or_insert_with(Page::empty);
@@ -57,6 +68,10 @@ impl Positions {
     /// Removes positions that are all members.
     pub(crate) fn remove(&mut self, run: Run) {
         self.len -= run.len;
+        if self.few.1 != 0 {
+            self.few.1 &= words(run).fold(!0, |bits, (_, _, mask)| bits & !mask);
+            return;
+        }
         for (number, word, mask) in words(run) {
             let Some(page) = self.pages.get_mut(&number) else { continue };
             debug_assert_eq!(page.words[word] & mask, mask, "a position is not there");
@@ -72,6 +87,14 @@ impl Positions {
 
     /// The first members at or after `from`, as far as they follow one another within a word.
     pub(crate) fn next(&self, from: u64) -> Option<Run> {
+        if self.few.1 != 0 {
+            let (number, bits) = self.few;
+            return match (from / 64).cmp(&number) {
+                Ordering::Less => next_in(number, bits, number * 64),
+                Ordering::Equal => next_in(number, bits, from),
+                Ordering::Greater => None,
+            };
+        }
         let mut pages = self.pages.range(from / PAGE..);
         let (number, page) = pages.next()?;
         if *number == from / PAGE {
@@ -83,6 +106,35 @@ impl Positions {
         }
         page.next(*number, *number * PAGE)
     }
+
+    /// Adds positions if all are in one word then; moves those that are there to pages if not.
+    fn insert_few(&mut self, run: Run) -> bool {
+        let number = run.first / 64;
+        let fits = (run.end() - 1) / 64 == number && (self.few.1 == 0 || self.few.0 == number);
+        let (old_number, old_bits) = std::mem::take(&mut self.few);
+        if fits {
+            let mask = words(run).fold(0, |bits, (_, _, mask)| bits | mask);
+            self.few = (number, old_bits | mask);
+        } else if old_bits != 0 {
+            let first = old_number * 64;
+            let mut page = Page::empty();
+            page.words[word_of(first)] = old_bits;
+            page.summary = 1 << word_of(first);
+            self.pages.insert(first / PAGE, page);
+        }
+        fits
+    }
+}
+
+/// The first run of a word's members at or after `from`, which is in it.
+fn next_in(number: u64, bits: u64, from: u64) -> Option<Run> {
+    let rest = bits & (!0 << (from % 64));
+    let start = rest.trailing_zeros();
+    if start == 64 {
+        return None;
+    }
+    let len = (rest >> start).trailing_ones();
+    Some(Run::new(number * 64 + u64::from(start), u64::from(len)))
 }
 
 impl Page {
@@ -93,20 +145,16 @@ impl Page {
     /// The first run at or after `from`, which lies in this page.
     fn next(&self, number: u64, from: u64) -> Option<Run> {
         let start = word_of(from);
-        let rest = self.words[start] >> (from % 64);
-        let (bits, first) = if rest != 0 {
-            (rest, from)
-        } else {
-            let later = self.summary.checked_shr(start as u32 + 1).unwrap_or(0);
-            if later == 0 {
-                return None;
-            }
-            let word = start + 1 + later.trailing_zeros() as usize;
-            (self.words[word], number * PAGE + word as u64 * 64)
-        };
-        let skip = bits.trailing_zeros();
-        let len = (bits >> skip).trailing_ones();
-        Some(Run::new(first + u64::from(skip), u64::from(len)))
+        if let Some(run) = next_in(from / 64, self.words[start], from) {
+            return Some(run);
+        }
+        let later = self.summary.checked_shr(start as u32 + 1).unwrap_or(0);
+        if later == 0 {
+            return None;
+        }
+        let word = start + 1 + later.trailing_zeros() as usize;
+        let first = number * PAGE + word as u64 * 64;
+        next_in(first / 64, self.words[word], first)
     }
 }
 

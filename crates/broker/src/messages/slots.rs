@@ -83,11 +83,17 @@ impl Slots {
             self.slots.clear();
             self.free.clear();
             if self.slots.capacity() > KEPT_SLOTS {
-                self.slots = Vec::new();
-                self.free = Vec::new();
+                self.trim();
             }
         }
         Some(segment)
+    }
+
+    /// Gives up what has been kept although it is empty.
+    pub(crate) fn trim(&mut self) {
+        if self.slots.is_empty() {
+            (self.slots, self.free) = (Vec::new(), Vec::new());
+        }
     }
 
     /// True if so much of the memory holds nothing any more that segments have to be compacted.
@@ -136,4 +142,4 @@ const SPARSE_BYTES: u64 = 128 * 1024;
 /// How many slots one search looks at.
 const LOOKED_AT: usize = 64;
 /// An empty table of at most this size is kept.
-const KEPT_SLOTS: usize = 8;
+const KEPT_SLOTS: usize = 4;

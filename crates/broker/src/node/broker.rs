@@ -45,7 +45,8 @@ impl Default for BrokerSettings {
 /// Queues by name, and the memory that they share.
 pub struct Broker {
     node: Arc<Node>,
-    patterns: Vec<Pattern>,
+    /// Queues that are made by the same pattern share their settings.
+    patterns: Vec<(Pattern, Arc<QueueSettings>)>,
     max_queues: usize,
     seed: u128,
     dynamic_names: AtomicU64,
@@ -55,9 +56,10 @@ impl Broker {
     /// A broker without queues.
     pub fn new(settings: BrokerSettings) -> Arc<Broker> {
         let budget = Budget::new(settings.memory_limit_bytes);
+        let shared = |pattern: Pattern| (pattern.clone(), Arc::new(pattern.settings));
         Arc::new(Broker {
             node: Node::new(budget, settings.defaults),
-            patterns: settings.patterns,
+            patterns: settings.patterns.into_iter().map(shared).collect(),
             max_queues: settings.max_queues,
             seed: settings.seed,
             dynamic_names: AtomicU64::new(0),
@@ -84,9 +86,10 @@ impl Broker {
         if let Some(queue) = self.queue(name) {
             return Ok(queue);
         }
-        let pattern = Pattern::of(&self.patterns, name);
-        let pattern = pattern.ok_or_else(|| QueueError::NotFound { name: name.to_owned() })?;
-        match self.add(name, pattern.settings.clone()) {
+        let patterns = self.patterns.iter();
+        let settings = Pattern::of(patterns.map(|(pattern, settings)| (pattern, settings)), name);
+        let settings = settings.ok_or_else(|| QueueError::NotFound { name: name.to_owned() })?;
+        match self.add(name, Arc::clone(settings)) {
             Ok(queue) | Err(Found::Queue(queue)) => Ok(queue),
             Err(Found::Error(error)) => Err(error),
         }
@@ -98,7 +101,7 @@ impl Broker {
         name: &str,
         settings: QueueSettings,
     ) -> Result<Arc<SharedQueue>, QueueError> {
-        self.add(name, settings).map_err(|found| match found {
+        self.add(name, Arc::new(settings)).map_err(|found| match found {
             Found::Queue(_) => QueueError::Exists { name: name.to_owned() },
             Found::Error(error) => error,
         })
@@ -106,9 +109,10 @@ impl Broker {
 
     /// Makes a queue with a name that nobody has used or can guess, for a dynamic terminus.
     pub fn create_dynamic(&self, settings: QueueSettings) -> Result<Arc<SharedQueue>, QueueError> {
+        let settings = Arc::new(settings);
         loop {
             let name = self.dynamic_name();
-            match self.add(&name, settings.clone()) {
+            match self.add(&name, Arc::clone(&settings)) {
                 Ok(queue) => return Ok(queue),
                 Err(Found::Queue(_)) => {}
                 Err(Found::Error(error)) => return Err(error),
@@ -159,7 +163,7 @@ impl Broker {
     fn add(
         &self,
         name: &str,
-        settings: QueueSettings,
+        settings: Arc<QueueSettings>,
     ) -> Result<Arc<SharedQueue>, Found<QueueError>> {
         check_name(name).map_err(Found::Error)?;
         let limits = Limits::of(&settings, &self.node.defaults).map_err(QueueError::from);

@@ -27,14 +27,19 @@ impl Pattern {
         matches(&self.pattern, name)
     }
 
-    /// Of all patterns that match the most specific one: the longest, of these the first.
-    pub(crate) fn of<'a>(patterns: &'a [Pattern], name: &str) -> Option<&'a Pattern> {
-        let matching = patterns.iter().filter(|pattern| pattern.matches(name));
-        matching.reduce(
-            |best, next| {
-                if next.pattern.len() > best.pattern.len() { next } else { best }
-            },
-        )
+    /// What belongs to the most specific pattern that matches: the longest, of these the first.
+    pub(crate) fn of<'a, T>(
+        patterns: impl Iterator<Item = (&'a Pattern, T)>,
+        name: &str,
+    ) -> Option<T> {
+        let matching = patterns.filter(|(pattern, _)| pattern.matches(name));
+        let longest =
+            matching.reduce(
+                |best, next| {
+                    if next.0.pattern.len() > best.0.pattern.len() { next } else { best }
+                },
+            );
+        longest.map(|(_, value)| value)
     }
 }
 
@@ -91,9 +96,12 @@ mod tests {
     #[test]
     fn the_longest_pattern_that_matches_counts() {
         let patterns = [Pattern::any(), Pattern::new("orders.*", QueueSettings::default())];
-        assert_eq!(Pattern::of(&patterns, "orders.eu").unwrap().pattern, "orders.*");
-        assert_eq!(Pattern::of(&patterns, "other").unwrap().pattern, "*");
-        assert_eq!(Pattern::of(&patterns[1..], "other"), None);
+        let of = |patterns: &[Pattern], name| {
+            Pattern::of(patterns.iter().map(|pattern| (pattern, pattern.pattern.clone())), name)
+        };
+        assert_eq!(of(&patterns, "orders.eu").as_deref(), Some("orders.*"));
+        assert_eq!(of(&patterns, "other").as_deref(), Some("*"));
+        assert_eq!(of(&patterns[1..], "other"), None);
     }
 
     #[test]

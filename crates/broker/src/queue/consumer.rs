@@ -150,15 +150,13 @@ impl Holding {
     }
 
     /// Forgets what is not held any more, if that is most of it.
-    pub(crate) fn tidy(&mut self, is_held: impl Fn(u64) -> bool) {
+    pub(crate) fn tidy<I: Iterator<Item = Run>>(&mut self, held_in: impl Fn(Run) -> I) {
         if self.covered <= 2 * self.held + SLACK {
             return;
         }
         let mut tidied = Holding { held: self.held, ..Holding::default() };
-        for position in self.runs.iter().flat_map(|run| run.first..run.end()) {
-            if is_held(position) {
-                tidied.took(Run::new(position, 1), 0);
-            }
+        for run in self.runs.iter().flat_map(|run| held_in(*run)) {
+            tidied.took(run, 0);
         }
         *self = tidied;
     }
@@ -264,7 +262,7 @@ mod tests {
             holding.took(Run::new(position, 1), 1);
             if position > 0 {
                 holding.gave(Run::new(position, 1), 1);
-                holding.tidy(|position| position == 0);
+                holding.tidy(|run| (run.first == 0).then(|| Run::new(0, 1)).into_iter());
             }
         }
         assert_eq!(holding.len(), 1);

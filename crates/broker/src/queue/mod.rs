@@ -35,19 +35,19 @@ use lifetime::{Lifetime, Use};
 use mochila_wire::Now;
 use policy::Policy;
 use producer::Producers;
+use statistics::Counters;
 use std::sync::Arc;
 
 /// A queue, as a machine: every change returns through `wakeups` whom it may concern.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    settings: QueueSettings,
+    settings: Arc<QueueSettings>,
     messages: Messages,
     distributor: Distributor,
     producers: Producers,
     policy: Policy,
     lifetime: Lifetime,
-    /// What cannot be told from the parts.
-    counters: Statistics,
+    counters: Counters,
     /// The connection that an exclusive queue belongs to.
     owner: Option<u64>,
     deleted: bool,
@@ -85,14 +85,14 @@ pub struct DeleteIf {
 }
 
 impl Queue {
-    pub(crate) fn new(settings: QueueSettings, limits: Limits, budget: Arc<Budget>) -> Queue {
+    pub(crate) fn new(settings: Arc<QueueSettings>, limits: Limits, budget: Arc<Budget>) -> Queue {
         Queue {
             messages: Messages::default(),
             distributor: Distributor::default(),
             producers: Producers::default(),
             policy: Policy::new(limits, settings.limit_policy),
             lifetime: Lifetime::new(&settings),
-            counters: Statistics::default(),
+            counters: Counters::default(),
             owner: None,
             deleted: false,
             taken_down: false,
@@ -102,7 +102,7 @@ impl Queue {
         }
     }
 
-    pub(crate) fn settings(&self) -> &QueueSettings {
+    pub(crate) fn settings(&self) -> &Arc<QueueSettings> {
         &self.settings
     }
 
@@ -113,7 +113,7 @@ impl Queue {
         if !settings.exclusive {
             self.owner = None;
         }
-        self.settings = settings;
+        self.settings = Arc::new(settings);
         self.settle_down(now);
     }
 
@@ -136,9 +136,9 @@ impl Queue {
                 admitted.map_err(reject).is_ok()
             })
         };
-        self.counters.msg_total_enqueues += added.len;
-        self.counters.byte_total_enqueues += self.policy.bytes() - before;
-        self.counters.discards_overflow += rejected.len() as u64;
+        self.counters.enqueued_messages += added.len;
+        self.counters.enqueued_bytes += self.policy.bytes() - before;
+        self.counters.refused += rejected.len() as u64;
         if added.len > 0 {
             self.distributor.call_browsers(&mut self.wakeups);
         }
@@ -169,8 +169,8 @@ impl Queue {
             self.owner = Some(options.owner);
         }
         let id = self.distributor.add(options);
-        let consumers = self.distributor.len() as u64;
-        self.counters.consumer_count_high = self.counters.consumer_count_high.max(consumers);
+        let consumers = self.distributor.len() as u32;
+        self.counters.most_consumers = self.counters.most_consumers.max(consumers);
         self.settle_down(now);
         Ok(id)
     }
@@ -236,7 +236,7 @@ impl Queue {
     pub(crate) fn purge(&mut self, now: Now, most: u64) -> u64 {
         let dequeued = self.messages.purge(most);
         let purged = dequeued.messages();
-        self.counters.discards_purge += purged;
+        self.counters.purged += purged;
         self.leave(dequeued);
         self.settle_down(now);
         purged
@@ -280,18 +280,28 @@ impl Queue {
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
-        let (messages, available) = (self.messages.len(), self.messages.available().len());
+        let counters = &self.counters;
         Statistics {
+            msg_total_enqueues: counters.enqueued_messages,
+            msg_total_dequeues: counters.dequeued_messages,
+            byte_total_enqueues: counters.enqueued_bytes,
+            byte_total_dequeues: counters.dequeued_bytes,
             msg_depth: self.policy.messages(),
             byte_depth: self.policy.bytes(),
-            unacked_messages: messages - available,
+            acquires: counters.acquires,
+            releases: counters.releases,
+            discards_ttl: counters.expired,
+            discards_overflow: counters.refused,
+            discards_subscriber: counters.rejected,
+            discards_purge: counters.purged,
+            unacked_messages: self.messages.len() - self.messages.available().len(),
             consumer_count: self.distributor.len() as u64,
+            consumer_count_high: u64::from(counters.most_consumers),
             producer_count: self.producers.len() as u64,
             producers_waiting: self.producers.waiting() as u64,
             flow_stopped: u64::from(self.policy.is_closed()),
             flow_stopped_count: self.policy.stops(),
             memory_bytes: self.messages.memory_bytes(),
-            ..self.counters
         }
     }
 
@@ -333,13 +343,13 @@ impl Queue {
 
     /// Keeps the accounts after messages have left.
     fn leave(&mut self, dequeued: Dequeued) {
-        self.counters.msg_total_dequeues += dequeued.messages();
-        self.counters.byte_total_dequeues += dequeued.bytes();
+        self.counters.dequeued_messages += dequeued.messages();
+        self.counters.dequeued_bytes += dequeued.bytes();
         self.policy.leave(dequeued);
     }
 
     fn expired(&mut self, dequeued: Dequeued) {
-        self.counters.discards_ttl += dequeued.messages();
+        self.counters.expired += dequeued.messages();
         self.leave(dequeued);
     }
 
@@ -355,6 +365,9 @@ impl Queue {
         self.distributor.balance(self.messages.available(), &mut self.wakeups);
         let links = (self.distributor.len() + self.producers.len()) as u64;
         let current = Use { links, messages: self.messages.len() };
+        if links == 0 && current.messages == 0 {
+            self.messages.trim();
+        }
         if self.lifetime.is_over(now.mono_ms, current) {
             self.close();
         }

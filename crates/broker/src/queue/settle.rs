@@ -68,7 +68,7 @@ impl Queue {
             Outcome::Accept => {
                 self.dequeue(id, run);
             }
-            Outcome::Reject => self.counters.discards_subscriber += self.dequeue(id, run),
+            Outcome::Reject => self.counters.rejected += self.dequeue(id, run),
             Outcome::Release => self.release(now, id, run, false),
             Outcome::Modify { failed, undeliverable_here, annotations } => {
                 if let Some(annotations) = annotations {
@@ -127,7 +127,7 @@ impl Queue {
 
     fn tidy(&mut self, id: ConsumerId) {
         if let Some(consumer) = self.distributor.get_mut(id) {
-            consumer.holding.tidy(|position| self.messages.is_held(position, id.slot));
+            consumer.holding.tidy(|run| self.messages.held_in(run, id.slot));
         }
     }
 }

@@ -1,5 +1,21 @@
 //! What has happened on a queue, in numbers.
 
+/// What has to be counted as it happens; the rest of [`Statistics`] can be told from the queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) enqueued_messages: u64,
+    pub(crate) enqueued_bytes: u64,
+    pub(crate) dequeued_messages: u64,
+    pub(crate) dequeued_bytes: u64,
+    pub(crate) acquires: u64,
+    pub(crate) releases: u64,
+    pub(crate) expired: u64,
+    pub(crate) refused: u64,
+    pub(crate) rejected: u64,
+    pub(crate) purged: u64,
+    pub(crate) most_consumers: u32,
+}
+
 /// Makes the table of statistics: fields, and the names under which they are reported.
 macro_rules! statistics {
     ($($(#[doc = $doc:literal])+ $field:ident = $name:literal,)+) => {

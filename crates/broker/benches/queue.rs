@@ -1,0 +1,204 @@
+//! What a message costs in a queue, in time and in memory: `cargo bench -p mochila-broker`.
+//!
+//! One thread, no sockets: the queue's own part of the cost of a message. Figures depend on the
+//! machine; what must hold anywhere is that they do not grow with the backlog or with the number
+//! of unsettled messages.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use mochila_broker::{
+    BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, MessageMeta, QueueSettings,
+    SharedQueue, TakeLimit, Taken, Wake, Waker,
+};
+use mochila_wire::section::scan;
+use mochila_wire::{Encode, Limits, Message, Now, Sections};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The allocator that the broker uses.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const BODY_BYTES: usize = 300;
+const NOW: Now = Now::new(1_000, 1_700_000_000_000);
+
+fn main() {
+    // First, while the allocator has nothing in reserve.
+    backlog_memory();
+    println!("{:<44} {:>10}", "300-byte messages, one thread", "ns each");
+    for batch in [1, 10, 100, 700] {
+        let mut bench = Bench::new(None);
+        report(&format!("enqueue, take, accept: batches of {batch}"), bench.cycles(batch));
+    }
+    for batch in [1, 100] {
+        let mut bench = Bench::new(Some(60_000));
+        report(&format!("the same with a ttl: batches of {batch}"), bench.cycles(batch));
+    }
+    for backlog in [1_000, 100_000, 1_000_000] {
+        let mut bench = Bench::new(None);
+        bench.fill(backlog);
+        report(&format!("batches of 100 behind a backlog of {backlog}"), bench.cycles(100));
+    }
+    for unsettled in [1, 10_000, 1_000_000] {
+        let mut bench = Bench::new(None);
+        bench.fill(unsettled);
+        bench.take(unsettled);
+        report(&format!("batches of 100 beside {unsettled} unsettled"), bench.cycles(100));
+    }
+    for unsettled in [1_000, 100_000] {
+        let mut bench = Bench::new(None);
+        report(&format!("accept {unsettled} in random order"), bench.random_order(unsettled));
+    }
+}
+
+fn report(what: &str, cost: Duration) {
+    println!("{what:<44} {:>10.1}", cost.as_nanos() as f64 / 1_000.0);
+}
+
+struct NoBell;
+
+impl Wake for NoBell {
+    fn wake(&self, _key: u32) {}
+}
+
+struct Bench {
+    broker: Arc<Broker>,
+    queue: Arc<SharedQueue>,
+    consumer: ConsumerId,
+    builder: BatchBuilder,
+    taken: Taken,
+    positions: Vec<u64>,
+    buffer: Vec<u8>,
+    messages: Vec<Range<usize>>,
+    sections: Sections,
+    meta: MessageMeta,
+}
+
+impl Bench {
+    fn new(ttl_ms: Option<u32>) -> Bench {
+        let broker = Broker::new(BrokerSettings::default());
+        let settings = QueueSettings { max_bytes: Some(0), ..QueueSettings::default() };
+        let queue = broker.create("q", settings).expect("the name is free");
+        let options = ConsumerOptions::new(Waker::new(Arc::new(NoBell), 0));
+        let consumer = queue.subscribe(NOW, options).expect("the queue is open");
+        let mut message = Message::of_data(vec![b'x'; BODY_BYTES]);
+        if ttl_ms.is_some() {
+            message.header_mut().ttl = ttl_ms;
+        }
+        let encoded = message.to_bytes();
+        let sections = scan(&encoded, &Limits::DEFAULT).expect("it has been encoded here");
+        let meta = MessageMeta::read(&sections, &encoded);
+        // As in a read buffer: messages with the frames' own bytes in between.
+        let mut buffer = Vec::new();
+        let mut messages = Vec::new();
+        for _ in 0..700 {
+            buffer.extend_from_slice(&[0; 28]);
+            messages.push(buffer.len()..buffer.len() + encoded.len());
+            buffer.extend_from_slice(&encoded);
+        }
+        Bench {
+            broker,
+            queue,
+            consumer,
+            builder: BatchBuilder::new(),
+            taken: Taken::new(),
+            positions: Vec::new(),
+            buffer,
+            messages,
+            sections,
+            meta,
+        }
+    }
+
+    /// The least cost of a thousand messages that some rounds of so many at a time show.
+    fn cycles(&mut self, batch: usize) -> Duration {
+        let rounds = 200_000 / batch;
+        let round = |bench: &mut Bench| {
+            let start = Instant::now();
+            for _ in 0..rounds {
+                bench.enqueue(batch);
+                bench.take(batch);
+                bench.accept();
+            }
+            start.elapsed() * 1_000 / (rounds * batch) as u32
+        };
+        (0..7).map(|_| round(self)).min().expect("there are rounds")
+    }
+
+    /// The cost of accepting a thousand out of so many that are unsettled, in no order.
+    fn random_order(&mut self, unsettled: usize) -> Duration {
+        self.fill(unsettled);
+        self.take(unsettled);
+        let mut positions = std::mem::take(&mut self.positions);
+        let mut state = 42u64;
+        for index in (1..positions.len()).rev() {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            positions.swap(index, (state >> 33) as usize % (index + 1));
+        }
+        let start = Instant::now();
+        for chunk in positions.chunks(100) {
+            self.queue.accept(NOW, self.consumer, chunk).perform();
+        }
+        start.elapsed() * 1_000 / unsettled as u32
+    }
+
+    fn fill(&mut self, messages: usize) {
+        let mut left = messages;
+        while left > 0 {
+            let batch = left.min(185);
+            self.enqueue(batch);
+            left -= batch;
+        }
+    }
+
+    fn enqueue(&mut self, batch: usize) {
+        for range in &self.messages[..batch] {
+            self.builder.push(range.clone(), &self.sections, self.meta);
+        }
+        let batch = self.builder.finish(&self.buffer, self.broker.budget()).expect("no limit");
+        self.queue.enqueue(NOW, batch).1.perform();
+    }
+
+    fn take(&mut self, most: usize) {
+        let limit = TakeLimit { messages: most as u32, bytes: usize::MAX };
+        self.queue.take(NOW, self.consumer, limit, &mut self.taken).1.perform();
+        self.positions.clear();
+        self.positions.extend(self.taken.deliveries().iter().map(|delivery| delivery.position));
+        assert_eq!(self.positions.len(), most);
+        self.taken.clear();
+    }
+
+    fn accept(&mut self) {
+        self.queue.accept(NOW, self.consumer, &self.positions).perform();
+    }
+}
+
+fn backlog_memory() {
+    const MESSAGES: usize = 1_000_000;
+    let mut bench = Bench::new(None);
+    let before = resident_bytes();
+    bench.fill(MESSAGES);
+    let full = resident_bytes();
+    let payload = bench.queue.statistics().byte_depth;
+    let over = (full - before) as f64 - payload as f64;
+    println!("{:<44} {:>10.1}", "bytes per message above payload, 1 M backlog", over / 1e6);
+    for _ in 0..MESSAGES / 500 {
+        bench.take(500);
+        bench.accept();
+    }
+    // The allocator gives back with a delay, when it is used again.
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(20));
+        bench.cycles(100);
+    }
+    let drained = resident_bytes().saturating_sub(before);
+    println!("{:<44} {:>10.1}", "MB still resident after it was drained", drained as f64 / 1e6);
+}
+
+/// What the process has in memory; 0 where there is no /proc.
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.unwrap_or_default() * 4096
+}

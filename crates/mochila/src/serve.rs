@@ -1,6 +1,7 @@
 //! `serve`: the broker.
 
 mod daemon;
+mod descriptors;
 mod log;
 
 use std::io::Write;
@@ -57,6 +58,7 @@ pub(crate) fn run(options: Options) -> Outcome {
     if let Some(path) = config.log_to_file.as_ref().and_then(|path| path.to_str()) {
         info!("logging to {path}");
     }
+    descriptors::raise_limit();
     let (chooses_port, pidfile) = (config.port == 0, config.pidfile.clone());
     // Before there are other threads, so that all of them leave these signals to this one.
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;

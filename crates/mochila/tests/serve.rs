@@ -1,0 +1,140 @@
+//! The broker as a process: how it starts, and how it ends.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A broker that ends with the test.
+struct Broker {
+    process: Child,
+    port: u16,
+}
+
+impl Broker {
+    fn start(options: &[&str]) -> Self {
+        let mut process = serve(options)
+            .args(["-p", "0", "--interface", "127.0.0.1", "--no-data-dir"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { process, port: line.trim().parse().unwrap() }
+    }
+
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(("127.0.0.1", self.port)).unwrap()
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+
+    /// Waits for the end of the process and returns its exit status.
+    fn end(&mut self) -> Option<i32> {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(20) {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the broker does not end");
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn serve(options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mochila"));
+    command.arg("serve").args(options);
+    command
+}
+
+/// A client that opens a connection and then never says anything again.
+fn open_and_stay(broker: &Broker) -> TcpStream {
+    let mut client = broker.connect();
+    // AMQP header, and open with the container id `c`.
+    client.write_all(b"AMQP\x00\x01\x00\x00").unwrap();
+    client.write_all(b"\0\0\0\x11\x02\0\0\0\0\x53\x10\xc0\x04\x01\xa1\x01c").unwrap();
+    let mut header = [0; 8];
+    client.read_exact(&mut header).unwrap();
+    assert_eq!(&header, b"AMQP\x00\x01\x00\x00");
+    client
+}
+
+#[test]
+fn an_idle_broker_ends_at_once_when_it_is_told_to() {
+    for signal in ["TERM", "INT"] {
+        let mut broker = Broker::start(&[]);
+        broker.signal(signal);
+        assert_eq!(broker.end(), Some(0));
+    }
+}
+
+#[test]
+fn clients_are_told_before_the_broker_ends() {
+    let mut broker = Broker::start(&["--worker-threads", "2"]);
+    let mut client = open_and_stay(&broker);
+    broker.signal("TERM");
+    let mut rest = Vec::new();
+    client.read_to_end(&mut rest).unwrap();
+    let text = String::from_utf8_lossy(&rest);
+    assert!(text.contains("amqp:connection:forced"), "{text}");
+    drop(client);
+    assert_eq!(broker.end(), Some(0));
+}
+
+#[test]
+fn a_second_signal_ends_the_broker_at_once() {
+    let mut broker = Broker::start(&[]);
+    let _client = open_and_stay(&broker);
+    let begin = Instant::now();
+    broker.signal("TERM");
+    std::thread::sleep(Duration::from_millis(100));
+    broker.signal("TERM");
+    assert_ne!(broker.end(), Some(0));
+    assert!(begin.elapsed() < Duration::from_millis(1500), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn in_the_background_the_command_ends_when_the_broker_accepts_connections() {
+    let pidfile = std::env::temp_dir().join(format!("mochila-{}.pid", std::process::id()));
+    let pidfile = pidfile.to_str().unwrap();
+    let output = serve(&["-d", "-p", "0", "--no-data-dir", "--pidfile", pidfile]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let port: u16 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+    TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let id = std::fs::read_to_string(pidfile).unwrap();
+    assert!(Command::new("kill").arg(id.trim()).status().unwrap().success());
+}
+
+#[test]
+fn what_keeps_a_broker_from_starting_is_said_and_is_a_failure() {
+    let broker = Broker::start(&[]);
+    let port = broker.port.to_string();
+    let taken = ["-p", &port, "--interface", "127.0.0.1", "--no-data-dir"];
+    let background = ["-d", "-p", &port, "--interface", "127.0.0.1", "--no-data-dir"];
+    for (options, reason) in [
+        (&taken[..], "cannot listen on 127.0.0.1"),
+        (&background[..], "cannot listen on 127.0.0.1"),
+        (&["--auth", "maybe"][..], "--auth: `maybe` is neither yes nor no"),
+        (&["--config", "/no/such/file"][..], "/no/such/file"),
+        (&["--interface", "eth99", "-p", "0"][..], "eth99"),
+    ] {
+        let output = serve(options).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains(reason), "{text}");
+    }
+}

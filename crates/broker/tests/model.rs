@@ -5,6 +5,7 @@
 //! tests that come along with the files would run outside of a model.
 
 #![allow(dead_code, unused_imports, missing_docs, unreachable_pub)]
+#![allow(clippy::unwrap_used, clippy::wrong_self_convention)]
 
 #[path = "../src/budget.rs"]
 mod budget;

@@ -87,8 +87,8 @@ impl SharedQueue {
     }
 
     /// What it was asked to be like.
-    pub fn settings(&self) -> Arc<QueueSettings> {
-        Arc::clone(lock(&self.queue).settings())
+    pub fn settings(&self) -> QueueSettings {
+        QueueSettings::clone(lock(&self.queue).settings())
     }
 
     /// The limits in force.

@@ -1,5 +1,7 @@
 //! Stories of queues and those who use them, on a bench.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod bench;
 mod browsing;
 mod lifetime;

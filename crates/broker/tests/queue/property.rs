@@ -319,7 +319,7 @@ impl Model {
         let held: Vec<u64> = self.held_by(consumer.key).map(|m| m.position).collect();
         let mut positions: Vec<u64> =
             which.iter().filter_map(|n| held.get(n % held.len().max(1)).copied()).collect();
-        if which.len() % 2 == 0 {
+        if which.len().is_multiple_of(2) {
             positions.sort_unstable();
             positions.dedup();
         }

@@ -18,8 +18,9 @@ use mochila_wire::{Map, Now};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, Weak};
-use tracing::info;
+use tracing::{info, warn};
 
 /// A server without its threads.
 pub(crate) struct Site {
@@ -114,17 +115,30 @@ fn node(config: &Config, name: String, now: Now) -> io::Result<Node> {
         seed: u128::from(random()) << 64 | u128::from(random()),
         ..BrokerSettings::default()
     });
-    let spill = match config.data_dir() {
-        Some(directory) => directory.join("spill"),
-        None => std::env::temp_dir().join("mochila-spill"),
-    };
     let facts = NodeFacts { name, version: VERSION.into(), worker_threads: config.worker_threads };
     Ok(Node {
         management: Management::new(Arc::clone(&broker), facts, now),
         broker,
         settings: Settings::default(),
-        large_files: Arc::new(Spill(SpillDirectory::open(spill)?)),
+        large_files: Arc::new(Spill(spill_directory(config)?)),
     })
+}
+
+/// Where large messages are kept: in the data directory, or in the system's temporary directory if
+/// there is none, or if nobody asked for one and it cannot be used.
+fn spill_directory(config: &Config) -> io::Result<SpillDirectory> {
+    let named = |path: &Path, error: io::Error| {
+        io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    };
+    if let Some(path) = config.data_dir().map(|directory| directory.join("spill")) {
+        match SpillDirectory::open(&path).map_err(|error| named(&path, error)) {
+            Ok(directory) => return Ok(directory),
+            Err(error) if config.data_dir.is_some() => return Err(error),
+            Err(error) => warn!("there is no data directory: {error}"),
+        }
+    }
+    let path = std::env::temp_dir();
+    SpillDirectory::open(&path).map_err(|error| named(&path, error))
 }
 
 /// A number that nobody can guess: the standard library seeds its hash maps with such.

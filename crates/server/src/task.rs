@@ -36,6 +36,8 @@ pub(crate) type TaskTurn = Turn<Peer, Posted>;
 /// Something that happened to a connection.
 #[derive(Debug)]
 pub(crate) enum News {
+    /// Its worker watches it from now on.
+    Adopted,
     /// Its socket, or its deadline.
     Ready(Ready),
     /// One of its links may go on.
@@ -55,6 +57,8 @@ pub(crate) enum Eviction {
     HalfOpen,
     /// The server does not wait for it any longer.
     Stopped,
+    /// The system does not let us watch its socket.
+    Unwatched,
 }
 
 /// All news since the last visit.
@@ -99,6 +103,7 @@ impl Work for Posted {
     fn add(&mut self, news: News) {
         self.any = true;
         match news {
+            News::Adopted => {}
             News::Ready(ready) => {
                 self.readable |= ready.readable;
                 self.read_closed |= ready.read_closed;

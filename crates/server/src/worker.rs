@@ -169,8 +169,10 @@ impl Worker {
         let key = self.reactor.insert(Watched::Task(Arc::clone(task)));
         if let Err(error) = task.inbox.with_state(|peer| peer.settle_in(key, &self.reactor)) {
             warn!("a connection cannot be watched: {error}");
-            task.post(News::Evict(Eviction::Stopped));
+            task.post(News::Evict(Eviction::Unwatched));
         }
+        // A visit sets the deadline, or notices that the connection is gone already.
+        task.post(News::Adopted);
         if self.stop.is_some() {
             task.post(News::Stop);
         }

@@ -4,7 +4,7 @@ mod harness;
 
 use harness::{Client, config, socket, start, start_with, wait_until};
 use mochila_engine::Credentials;
-use mochila_server::{Config, Users};
+use mochila_server::{Config, Server, Users};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
@@ -143,4 +143,12 @@ fn frames_before_authentication_are_kept_small() {
     bad.write_all(&[0x7F, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0]).unwrap();
     rest(&mut bad);
     wait_until("it is gone", || server.connections() == 0);
+}
+
+#[test]
+fn a_data_directory_that_was_asked_for_but_cannot_be_used_is_an_error_that_names_it() {
+    let data_dir = Some("/dev/null/data".into());
+    let error = Server::start(Config { data_dir, no_data_dir: false, ..config() }).err();
+    let error = error.expect("nothing can be kept there").to_string();
+    assert!(error.contains("/dev/null/data"), "{error}");
 }

@@ -165,18 +165,16 @@ impl Policy {
 
     /// Stops the producers or lets them go on, as the depth says.
     fn update(&mut self) {
+        let was_closed = self.is_closed();
         let limits = &self.limits;
-        if self.stopped {
-            self.stopped =
-                !(self.messages < limits.resume_count && self.bytes < limits.resume_bytes);
-        } else if self.messages > limits.stop_count || self.bytes > limits.stop_bytes {
-            self.stopped = true;
-            self.stops += 1;
-        } else if self.kind == LimitPolicy::Block && !self.full && !self.has_room() {
-            self.full = true;
-            self.stops += 1;
-        }
-        self.full &= !self.has_room();
+        self.stopped = if self.stopped {
+            self.messages >= limits.resume_count || self.bytes >= limits.resume_bytes
+        } else {
+            self.messages > limits.stop_count || self.bytes > limits.stop_bytes
+        };
+        // A queue that blocks is full when it has no room; one that rejects, once it has done so.
+        self.full = (self.full || self.kind == LimitPolicy::Block) && !self.has_room();
+        self.stops += u64::from(self.is_closed() && !was_closed);
     }
 
     fn has_room(&self) -> bool {

@@ -92,11 +92,8 @@ fn engine(config: &Config, name: &str) -> ConnectionConfig {
 fn node(config: &Config, name: String, now: Now) -> io::Result<Node> {
     let memory = Memory::read();
     let memory_limit_bytes = config.memory_limit_bytes.unwrap_or(memory.for_messages_bytes());
-    info!(
-        memory_limit_bytes,
-        machine_bytes = memory.machine_bytes,
-        group_bytes = memory.group_bytes
-    );
+    let Memory { machine_bytes, group_bytes } = memory;
+    info!(machine_bytes, group_bytes, "messages may take {memory_limit_bytes} bytes of memory");
     let patterns = match (config.auto_create, config.queue_patterns.as_slice()) {
         (false, _) => Vec::new(),
         (true, []) => vec![Pattern::any()],

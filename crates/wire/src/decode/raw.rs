@@ -68,7 +68,7 @@ impl<'a> RawValue<'a> {
 
     /// The bytes of a string or symbol, whose encoding nobody has checked.
     #[inline]
-    pub(crate) fn text(self) -> Option<&'a [u8]> {
+    pub fn text(self) -> Option<&'a [u8]> {
         match self.0 {
             [codes::STRING8 | codes::SYMBOL8, _, text @ ..] => Some(text),
             [codes::STRING32 | codes::SYMBOL32, _, _, _, _, text @ ..] => Some(text),

@@ -17,6 +17,13 @@ pub const JMS_SELECTOR: Filter =
 pub const NO_LOCAL: Filter =
     Filter { symbol: "apache.org:no-local-filter:list", code: 0x0000_468c_0000_0003 };
 
+/// Messages whose properties are those given (AMQP Filter Expressions 1.0, 4.2.4).
+pub const PROPERTIES_FILTER: Filter = Filter { symbol: "amqp:properties-filter", code: 0x173 };
+
+/// Messages whose application properties include those given (AMQP Filter Expressions 1.0, 4.2.5).
+pub const APPLICATION_PROPERTIES_FILTER: Filter =
+    Filter { symbol: "amqp:application-properties-filter", code: 0x174 };
+
 impl Filter {
     /// The argument of the first filter of this kind in a filter set, whatever its key.
     pub fn find(self, filters: &Map) -> Option<(&Value, &Value)> {

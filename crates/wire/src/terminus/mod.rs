@@ -5,7 +5,9 @@ mod lifetime;
 mod source;
 mod target;
 
-pub use filter::{Filter, JMS_SELECTOR, NO_LOCAL};
+pub use filter::{
+    APPLICATION_PROPERTIES_FILTER, Filter, JMS_SELECTOR, NO_LOCAL, PROPERTIES_FILTER,
+};
 pub use lifetime::LifetimePolicy;
 pub use source::Source;
 pub use target::{Coordinator, Target, TargetArchetype};

@@ -35,8 +35,15 @@ pub(crate) enum Arrival {
     InBuffer(Range<usize>),
     /// Put together from several transfers.
     Owned(Vec<u8>),
-    /// In a file; the sections before the body are in memory.
-    Large(Vec<u8>, Arc<dyn LargeBody>),
+    /// Too large for memory.
+    Large(Large),
+}
+
+/// A message in a file; the sections before its body are in memory too.
+pub(crate) struct Large {
+    pub(crate) head: Vec<u8>,
+    pub(crate) sections: Sections,
+    pub(crate) body: Arc<dyn LargeBody>,
 }
 
 impl Arrival {
@@ -44,7 +51,8 @@ impl Arrival {
     pub(crate) fn bytes<'a>(&'a self, buffer: &'a [u8]) -> &'a [u8] {
         match self {
             Arrival::InBuffer(range) => &buffer[range.clone()],
-            Arrival::Owned(bytes) | Arrival::Large(bytes, _) => bytes,
+            Arrival::Owned(bytes) => bytes,
+            Arrival::Large(large) => &large.head,
         }
     }
 }
@@ -88,7 +96,9 @@ impl Arrivals {
         match arrival {
             Arrival::InBuffer(range) => self.builder.push(range, sections, meta),
             Arrival::Owned(bytes) => self.builder.push_owned(bytes, sections, meta),
-            Arrival::Large(head, body) => self.builder.push_large(head, sections, meta, body),
+            Arrival::Large(large) => {
+                self.builder.push_large(large.head, sections, meta, large.body);
+            }
         }
     }
 

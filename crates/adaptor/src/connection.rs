@@ -124,6 +124,11 @@ impl Connection {
         !self.ready.is_empty() && self.pump_links(now, scratch)
     }
 
+    /// The socket takes no more for now: links that queues have called let others come first.
+    pub fn stand_back(&mut self, now: Now, scratch: &mut Scratch) {
+        self.rest_links(now, scratch);
+    }
+
     /// The bytes to send; take what is there.
     pub fn output(&mut self) -> &mut Vec<u8> {
         self.engine.output()
@@ -206,11 +211,11 @@ impl Connection {
             }
             Event::Attached { link, peer } => self.handle_attach(now, link, &peer, scratch),
             Event::Window { session } => self.window_opened(session),
-            Event::Detached { link, closed, error } => {
+            Event::Detached { link, error, .. } => {
                 if let Some(error) = error {
                     tracing::debug!(peer = %self.record.peer_address, ?link, %error, "a link was detached");
                 }
-                self.end_link(now, link, closed, scratch);
+                self.end_link(now, link, scratch);
             }
             Event::Ended { session, error } => {
                 if let Some(error) = error {
@@ -280,7 +285,7 @@ impl Connection {
     ) {
         tracing::info!(peer = %self.record.peer_address, link = ?id, %error, "detaching a link");
         self.engine.detach(id, true, Some(error));
-        self.end_link(now, id, true, scratch);
+        self.end_link(now, id, scratch);
     }
 
     pub(crate) fn queue_gone(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
@@ -292,25 +297,25 @@ impl Connection {
         let links: Vec<LinkId> =
             self.links.iter().filter(|slot| slot.session == session).map(|slot| slot.id).collect();
         for id in links {
-            self.end_link(now, id, false, scratch);
+            self.end_link(now, id, scratch);
         }
         self.record.leave_session(session.index() as u32);
     }
 
     /// Gives up what a link has at its queue.
-    fn end_link(&mut self, now: Now, id: LinkId, closed: bool, scratch: &mut Scratch) {
+    fn end_link(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
         if let Some(slot) = self.links.remove(id) {
-            self.give_up(now, slot, closed, scratch);
+            self.give_up(now, slot, scratch);
         }
     }
 
-    fn give_up(&mut self, now: Now, slot: Slot, closed: bool, scratch: &mut Scratch) {
+    fn give_up(&mut self, now: Now, slot: Slot, scratch: &mut Scratch) {
         self.record.leave_link(slot.id.index() as u32);
         match slot.end {
-            End::Incoming(incoming) => incoming.give_up(now, closed, &mut scratch.wakeups),
+            End::Incoming(incoming) => incoming.give_up(now, &mut scratch.wakeups),
             End::Outgoing(outgoing) => {
                 self.reply_queues.retain(|(_, queue)| !Arc::ptr_eq(queue, &outgoing.queue));
-                outgoing.give_up(now, closed, &mut scratch.wakeups);
+                outgoing.give_up(now, &mut scratch.wakeups);
             }
         }
     }
@@ -318,7 +323,7 @@ impl Connection {
     /// The connection is over: its links go, and management forgets it.
     fn end(&mut self, now: Now, scratch: &mut Scratch) {
         for slot in self.links.take_all() {
-            self.give_up(now, slot, true, scratch);
+            self.give_up(now, slot, scratch);
         }
         self.ready.clear();
         if !std::mem::replace(&mut self.is_over, true) {

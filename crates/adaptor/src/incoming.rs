@@ -4,9 +4,9 @@ use std::sync::Arc;
 use mochila_broker::{Budget, MessageMeta, ProducerId, Reservation, SharedQueue, Wakeups};
 use mochila_engine::{LinkId, TransferEvent};
 use mochila_wire::section::{self, StreamScanner};
-use mochila_wire::{AmqpError, DecodeError, DeliveryState, Now, condition};
+use mochila_wire::{AmqpError, DecodeError, DeliveryState, Now, Sections, condition};
 
-use crate::arrival::{Arrival, Sender};
+use crate::arrival::{Arrival, Large, Sender};
 use crate::connection::Connection;
 use crate::large::LargeFile;
 use crate::node::MANAGEMENT;
@@ -17,7 +17,7 @@ pub(crate) struct Incoming {
     pub(crate) destination: Destination,
     /// The delivery of which frames are still to come.
     pub(crate) partial: Option<Partial>,
-    /// Delete the queue when the link is closed.
+    /// The queue was made for this link, and goes with it.
     pub(crate) owns_queue: bool,
 }
 
@@ -45,6 +45,8 @@ pub(crate) struct Partial {
 struct LargePartial {
     file: Box<dyn LargeFile>,
     scanner: StreamScanner,
+    /// The sections before the body.
+    sections: Sections,
 }
 
 impl Connection {
@@ -84,10 +86,10 @@ impl Connection {
     ) {
         let bytes = arrival.bytes(buffer);
         let limits = &self.node.settings.limits;
-        let scanned = match arrival {
+        let scanned = match &arrival {
             // All of it was scanned as it arrived.
-            Arrival::Large(..) => section::scan_head(bytes, limits).map(Option::unwrap_or_default),
-            _ => section::scan(bytes, limits),
+            Arrival::Large(large) => Ok(large.sections),
+            Arrival::InBuffer(_) | Arrival::Owned(_) => section::scan(bytes, limits),
         };
         let sections = match scanned {
             Ok(sections) => sections,
@@ -177,7 +179,7 @@ impl Connection {
         let Some(incoming) = self.links.incoming(sender.link) else { return };
         if transfer.aborted {
             incoming.partial = None;
-            return;
+            return self.grant_credit(now, sender.link, scratch);
         }
         let mut partial = match incoming.partial.take() {
             Some(partial) if !transfer.start => partial,
@@ -269,7 +271,7 @@ impl Partial {
             AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
         })?;
         let file = node.large_files.create().map_err(|error| on_disk(&error))?;
-        let mut large = LargePartial { file, scanner: StreamScanner::new(limits) };
+        let mut large = LargePartial { file, scanner: StreamScanner::new(limits), sections: head };
         large.append(&self.bytes)?;
         self.large = Some(large);
         self.bytes.truncate(head.body_start());
@@ -283,7 +285,8 @@ impl Partial {
             None => Ok(Arrival::Owned(self.bytes)),
             Some(large) => {
                 large.scanner.finish().map_err(|error| damaged(&error))?;
-                Ok(Arrival::Large(self.bytes, large.file.finish()))
+                let (head, sections, body) = (self.bytes, large.sections, large.file.finish());
+                Ok(Arrival::Large(Large { head, sections, body }))
             }
         }
     }
@@ -328,10 +331,10 @@ impl Destination {
 
 impl Incoming {
     /// The link is gone.
-    pub(crate) fn give_up(self, now: Now, closed: bool, wakeups: &mut Wakeups) {
+    pub(crate) fn give_up(self, now: Now, wakeups: &mut Wakeups) {
         if let Destination::Queue { queue, producer } = self.destination {
             wakeups.merge(queue.detach_producer(now, producer));
-            if closed && self.owns_queue {
+            if self.owns_queue {
                 wakeups.merge(queue.lose_creator(now));
             }
         }

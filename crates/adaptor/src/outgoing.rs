@@ -29,16 +29,17 @@ pub(crate) struct Outgoing {
     pub(crate) ready: bool,
     /// A delivery that does not fit one frame and has been sent in part.
     pub(crate) departure: Option<Departure>,
-    /// Delete the queue when the link is closed.
+    /// The queue was made for this link: it goes when the link goes, closed or not, since nothing
+    /// is kept of links that are only detached.
     pub(crate) owns_queue: bool,
 }
 
 impl Outgoing {
     /// The link is gone: what it holds gets the default outcome.
-    pub(crate) fn give_up(self, now: Now, closed: bool, wakeups: &mut Wakeups) {
+    pub(crate) fn give_up(self, now: Now, wakeups: &mut Wakeups) {
         let outcome = &self.default_outcome;
         wakeups.merge(self.queue.unsubscribe_with(now, self.consumer, outcome));
-        if closed && self.owns_queue {
+        if self.owns_queue {
             wakeups.merge(self.queue.lose_creator(now));
         }
     }
@@ -85,6 +86,7 @@ impl Connection {
 
     fn turn(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) -> Turn {
         if !self.depart(now, id, scratch) {
+            self.idle(now, id, scratch);
             return Turn::Rest;
         }
         let room = self.node.settings.output_limit.saturating_sub(self.engine.output().len());
@@ -93,7 +95,7 @@ impl Connection {
         let limit = take_limit(&mut wire, room);
         if limit.messages == 0 {
             // Without credit, or with the session's window closed, it must not keep others waiting.
-            scratch.wakeups.merge(outgoing.queue.idle(now, outgoing.consumer));
+            self.idle(now, id, scratch);
             if self.engine.link(id).is_some_and(|link| link.credit() == 0) {
                 self.engine.drained(id);
             }
@@ -104,6 +106,11 @@ impl Connection {
         scratch.wakeups.merge(wakeups);
         let sent = self.send_taken(now, id, scratch);
         self.count_sent(id, sent);
+        if self.links.outgoing(id).is_some_and(|outgoing| outgoing.departure.is_some()) {
+            // It takes again, or drains, when that message is out.
+            self.idle(now, id, scratch);
+            return Turn::Rest;
+        }
         match taking {
             Taking::Gone => Turn::Gone,
             Taking::More => Turn::Again,
@@ -116,12 +123,25 @@ impl Connection {
             Taking::Waiting => {
                 if self.engine.link(id).is_some_and(engine::Link::is_draining) {
                     self.engine.drained(id);
-                    if let Some(outgoing) = self.links.outgoing(id) {
-                        scratch.wakeups.merge(outgoing.queue.idle(now, outgoing.consumer));
-                    }
+                    self.idle(now, id, scratch);
                 }
                 Turn::Rest
             }
+        }
+    }
+
+    /// The socket takes no more for now: links that queues have called let others come first.
+    pub(crate) fn rest_links(&mut self, now: Now, scratch: &mut Scratch) {
+        for index in 0..self.ready.len() {
+            let id = self.ready[index];
+            self.idle(now, id, scratch);
+        }
+    }
+
+    /// A link cannot take anything now, and must not keep others waiting.
+    fn idle(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
+        if let Some(outgoing) = self.links.outgoing(id) {
+            scratch.wakeups.merge(outgoing.queue.idle(now, outgoing.consumer));
         }
     }
 
@@ -212,12 +232,11 @@ impl Connection {
             };
             if departure.begun {
                 wire.continue_large(&scratch.piece, last);
+            } else if last {
+                wire.deliver(&departure.delivery, &[&scratch.piece]);
             } else {
                 departure.begun = true;
                 wire.start_large(&departure.delivery, &scratch.piece);
-                if last {
-                    wire.continue_large(&[], true);
-                }
             }
             if last {
                 self.end_departure(now, id, scratch);

@@ -201,6 +201,9 @@ impl Peer {
             traffic = self.unsent.send(socket, &desk.output);
         }
         desk.clear_output();
+        if !self.unsent.is_empty() {
+            connection.stand_back(now, &mut desk.scratch);
+        }
         connection.finish_visit(&mut desk.scratch);
         match traffic {
             Traffic::Lost => Exchange::Lost,

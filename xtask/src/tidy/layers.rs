@@ -27,7 +27,7 @@ const LAYERS: &[Layer] = &[
     shell("server", &["wire", "engine", "broker", "router", "management", "adaptor", "store", "net"]),
     shell("client", &["wire", "engine", "net"]),
     shell("mochila", &["wire", "engine", "broker", "router", "management", "server", "client", "net"]),
-    shell("sim", &["wire", "engine", "broker", "router", "management", "adaptor", "store"]),
+    pure("sim", &["wire", "engine", "broker", "router", "management", "adaptor"], &[]),
 ];
 
 const fn pure(

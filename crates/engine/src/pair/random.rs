@@ -31,6 +31,24 @@ impl Random {
         (self.next_u64() % bound.max(1) as u64) as usize
     }
 
+    /// A number from `least` up to and including `most`.
+    pub fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.next_u64() % (most - least).saturating_add(1)
+    }
+
+    /// True so many times in a hundred.
+    pub fn chance(&mut self, percent: u32) -> bool {
+        self.below(100) < percent as usize
+    }
+
+    /// One of several things.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len())]
+    }
+
     /// Fills a buffer.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {

@@ -1,0 +1,217 @@
+//! What a client does of its own accord.
+
+use mochila_wire::performative::Role;
+
+use super::line::Line;
+use super::link::{Actor, Place};
+use super::{Client, Mishap, Scene};
+use crate::cable::Cable;
+use crate::ledger::Ledger;
+use crate::number::ConnectionNo;
+
+impl Client {
+    /// Begins a connection.
+    pub(crate) fn connect(&mut self, no: ConnectionNo, scene: &mut Scene<'_>) {
+        self.connect_ms = None;
+        let chance = if self.is_winding_up { 0 } else { self.plan.mishaps.wrong_password };
+        let wrong_password = (scene.random.below(1000) as u32) < chance;
+        let mut line = Line::new(no, self.plan.window, wrong_password, scene.now, scene.random);
+        line.flush(scene);
+        self.line = Some(Box::new(line));
+    }
+
+    /// Nothing new is begun, and nothing goes wrong any more.
+    pub(crate) fn wind_up(&mut self, now_ms: u64) {
+        self.is_winding_up = true;
+        self.stalled_until_ms = 0;
+        self.links.iter_mut().for_each(super::Link::stop);
+        self.act_ms = Some(now_ms);
+    }
+
+    /// Closes the connection, for good.
+    pub(crate) fn leave(&mut self, scene: &mut Scene<'_>) {
+        self.is_leaving = true;
+        self.connect_ms = None;
+        if let Some(line) = &mut self.line {
+            line.engine.close(None);
+            line.flush(scene);
+        }
+    }
+
+    /// Acts on every link, in any order.
+    pub(super) fn act(&mut self, line: &mut Line, scene: &mut Scene<'_>) {
+        if !self.is_winding_up
+            && let Some(mishap) = self.plan.mishaps.next(scene.random)
+        {
+            self.suffer(mishap, line, scene);
+            if !line.engine.is_open() {
+                return;
+            }
+        }
+        let first = scene.random.below(self.links.len());
+        for step in 0..self.links.len() {
+            let index = (first + step) % self.links.len();
+            let next = match self.links[index].place {
+                Place::Apart { from_ms } if self.links[index].is_over => {
+                    let _ = from_ms;
+                    None
+                }
+                Place::Apart { from_ms } if from_ms > scene.now.mono_ms => Some(from_ms),
+                Place::Apart { .. } => self.attach(index, line, scene),
+                Place::Attached { id, session } => {
+                    let mut hand = line.hand(scene, id, session);
+                    match &mut self.links[index].actor {
+                        Actor::Sender(sender) => sender.act(&mut hand),
+                        Actor::Receiver(receiver) => receiver.act(&mut hand),
+                        Actor::Asker(asker) => asker.act(&mut hand),
+                        Actor::Listener(listener) => listener.act(&mut hand),
+                    }
+                }
+                Place::Leaving { .. } => None,
+            };
+            self.act_ms = self.act_ms.into_iter().chain(next).min();
+        }
+    }
+
+    /// When nothing more happens, nothing of this client's is half done.
+    pub(crate) fn check_rest(&self, cable: Option<&Cable>) {
+        let Some(line) = &self.line else { return };
+        if cable.is_some_and(Cable::is_silent) {
+            return;
+        }
+        assert!(line.has_written_all(), "the broker does not read from {:?}", line.no);
+        assert!(line.engine.is_open(), "{:?} has not become open", line.no);
+        for link in &self.links {
+            let Place::Attached { id, .. } = link.place else {
+                assert!(link.is_over, "link '{}' is neither attached nor over", link.name);
+                continue;
+            };
+            let state = line.engine.link(id).expect("an attached link is known");
+            assert!(state.is_attached(), "link '{}' was not answered", link.name);
+            if state.role() == Role::Receiver {
+                assert!(!state.is_draining(), "link '{}' waits for a drain", link.name);
+            }
+            match &link.actor {
+                Actor::Sender(sender) => sender.check_rest(),
+                Actor::Receiver(receiver) => receiver.check_rest(),
+                Actor::Listener(listener) => listener.check_rest(),
+                Actor::Asker(_) => {}
+            }
+        }
+    }
+
+    /// Looks at every attached link that takes messages from a queue: the queue, its credit, and
+    /// how many messages it does not want.
+    pub(crate) fn takers(&self, book: &Ledger) -> Vec<Appetite> {
+        let Some(line) = &self.line else { return Vec::new() };
+        let mut appetites = Vec::new();
+        for link in &self.links {
+            let (Place::Attached { id, .. }, Actor::Receiver(receiver)) = (link.place, &link.actor)
+            else {
+                continue;
+            };
+            let credit = line.engine.link(id).map_or(0, |link| link.credit());
+            if let Some(queue) = receiver.queue()
+                && receiver.is_acquiring()
+                && credit > 0
+            {
+                let excluded = receiver.excluded(book);
+                appetites.push(Appetite { queue: queue.to_owned(), excluded });
+            }
+        }
+        appetites
+    }
+
+    /// The queues of those senders that want to send and have no credit.
+    pub(crate) fn thirsty(&self) -> Vec<String> {
+        let Some(line) = &self.line else { return Vec::new() };
+        let mut queues = Vec::new();
+        for link in &self.links {
+            if let (Place::Attached { id, .. }, Actor::Sender(sender)) = (link.place, &link.actor)
+                && let Some(queue) = sender.queue()
+                && sender.wants_credit()
+                && line.engine.link(id).is_some_and(|link| link.credit() == 0)
+            {
+                queues.push(queue.to_owned());
+            }
+        }
+        queues
+    }
+
+    /// How many messages each browser has been shown.
+    pub(crate) fn browsed(&self) -> Vec<usize> {
+        let browsed = self.links.iter().filter_map(|link| match &link.actor {
+            Actor::Receiver(receiver) if !receiver.is_acquiring() => Some(receiver.browsed()),
+            _ => None,
+        });
+        browsed.collect()
+    }
+
+    fn attach(&mut self, index: usize, line: &mut Line, scene: &mut Scene<'_>) -> Option<u64> {
+        let link = &self.links[index];
+        if self.is_winding_up && matches!(link.actor, Actor::Asker(_) | Actor::Listener(_)) {
+            self.links[index].is_over = true;
+            return None;
+        }
+        let session = match line.sessions.get(&link.session) {
+            Some(session) => *session,
+            None => {
+                let session = line.engine.begin().ok()?;
+                line.sessions.insert(link.session, session);
+                session
+            }
+        };
+        let count = *scene.random.pick(&[0, 0, u32::MAX - 2, 0x7fff_ffff]);
+        match line.engine.attach(session, link.request(count)) {
+            Ok(id) => {
+                self.links[index].place = Place::Attached { id, session };
+                Some(scene.now.mono_ms)
+            }
+            Err(error) => panic!("link '{}' cannot be attached: {error}", link.name),
+        }
+    }
+
+    fn suffer(&mut self, mishap: Mishap, line: &mut Line, scene: &mut Scene<'_>) {
+        let now_ms = scene.now.mono_ms;
+        match mishap {
+            Mishap::Reset => scene.cables[line.no.0].reset(),
+            Mishap::Silence => scene.cables[line.no.0].silence(),
+            Mishap::Stall => {
+                self.stalled_until_ms = now_ms + *scene.random.pick(&[5, 100, 3_000]);
+            }
+            Mishap::Leave => line.engine.close(None),
+            Mishap::Detach => {
+                let index = scene.random.below(self.links.len());
+                if let Place::Attached { id, .. } = self.links[index].place {
+                    line.engine.detach(id, scene.random.chance(50), None);
+                    self.link_lost(line.no, index, scene);
+                    self.links[index].place = Place::Leaving { id };
+                }
+            }
+            Mishap::End => {
+                let number = scene.random.below(self.links.len());
+                let Some(session) = line.sessions.remove(&number) else { return };
+                line.engine.end(session, None);
+                for index in 0..self.links.len() {
+                    let place = self.links[index].place;
+                    let is_inside = match place {
+                        Place::Attached { session: of, .. } => of == session,
+                        Place::Leaving { .. } => self.links[index].session == number,
+                        Place::Apart { .. } => false,
+                    };
+                    if is_inside {
+                        self.link_lost(line.no, index, scene);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A receiver that could take something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Appetite {
+    pub(crate) queue: String,
+    /// How many messages of the queue it does not want.
+    pub(crate) excluded: u64,
+}

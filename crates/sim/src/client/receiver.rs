@@ -1,0 +1,333 @@
+//! A link that receives.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use mochila_engine::{AttachRequest, SessionId, TransferEvent};
+use mochila_wire::performative::{ReceiverSettleMode, SenderSettleMode};
+use mochila_wire::terminus::DISTRIBUTION_COPY;
+use mochila_wire::{DeliveryState, Map, Source, Target};
+
+use super::hand::Hand;
+use super::plan::{CreditPlan, ReceiverPlan};
+use crate::ledger::{Ledger, Taker, Verdict};
+use crate::letter::MARK;
+use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo};
+
+/// Takes messages, and says what it is told to say of them.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    no: ReceiverNo,
+    plan: ReceiverPlan,
+    partial: Vec<u8>,
+    held: VecDeque<Held>,
+    /// Deliveries that it has told the outcome of, and that the broker has not settled.
+    waiting: BTreeSet<u32>,
+    /// Messages that it must not get again over this link.
+    excluded: BTreeSet<MessageNo>,
+    /// The last new message of each sender.
+    newest: BTreeMap<SenderNo, MessageNo>,
+    /// What it has browsed over this link.
+    seen: BTreeSet<MessageNo>,
+    drains_left: u32,
+    marks: u64,
+    is_frank: bool,
+}
+
+/// A delivery that is not settled.
+#[derive(Debug)]
+struct Held {
+    id: u32,
+    message: MessageNo,
+    kept: bool,
+}
+
+impl Receiver {
+    pub(crate) fn new(no: ReceiverNo, plan: ReceiverPlan) -> Receiver {
+        let drains_left = match plan.credit {
+            CreditPlan::Drain(_, times) => times,
+            _ => 0,
+        };
+        Receiver {
+            no,
+            plan,
+            partial: Vec::new(),
+            held: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            excluded: BTreeSet::new(),
+            newest: BTreeMap::new(),
+            seen: BTreeSet::new(),
+            drains_left,
+            marks: no.0 as u64 * 1_000_000,
+            is_frank: false,
+        }
+    }
+
+    pub(crate) fn request(&self, name: &str) -> AttachRequest {
+        let source = Source {
+            address: self.plan.queue.clone(),
+            dynamic: self.plan.queue.is_none(),
+            distribution_mode: self.plan.browse.then_some(DISTRIBUTION_COPY),
+            default_outcome: self
+                .plan
+                .fails_by_default
+                .then(|| DeliveryState::modified(true, false)),
+            ..Source::default()
+        };
+        AttachRequest {
+            snd_settle_mode: match self.plan.settled {
+                true => SenderSettleMode::Settled,
+                false => SenderSettleMode::Mixed,
+            },
+            rcv_settle_mode: match self.plan.second {
+                true => ReceiverSettleMode::Second,
+                false => ReceiverSettleMode::First,
+            },
+            ..AttachRequest::receiver(name, source, Target::default().into())
+        }
+    }
+
+    /// Settles some deliveries and looks after its credit; when to go on, if nothing has to happen
+    /// first.
+    pub(crate) fn act(&mut self, hand: &mut Hand<'_>) -> Option<u64> {
+        self.settle_some(hand);
+        self.give_credit(hand);
+        let has_more = self.held.iter().any(|held| !held.kept) || self.wants_to_drain(hand);
+        if has_more { hand.soon() } else { None }
+    }
+
+    /// One frame of a delivery.
+    pub(crate) fn transfer(&mut self, hand: &mut Hand<'_>, event: &TransferEvent, payload: &[u8]) {
+        if event.start {
+            assert!(self.partial.is_empty(), "{:?}: a delivery began inside another", self.no);
+        }
+        if event.aborted {
+            self.partial.clear();
+            return;
+        }
+        self.partial.extend_from_slice(payload);
+        if event.more {
+            return;
+        }
+        assert_eq!(event.settled, self.plan.settled, "{:?} asked for something else", self.no);
+        let bytes = std::mem::take(&mut self.partial);
+        let queue = self.plan.queue.clone().unwrap_or_default();
+        let taker = Taker {
+            no: self.no,
+            connection: hand.connection,
+            queue: &queue,
+            settled: event.settled,
+        };
+        if self.plan.browse {
+            let no = hand.ledger.browsed(&taker, &bytes);
+            assert!(self.seen.insert(no), "{:?} was shown {no:?} twice", self.no);
+            self.hold(event, no, false);
+            return;
+        }
+        let delivered = hand.ledger.delivered(&taker, &bytes);
+        let no = delivered.no;
+        assert!(!self.excluded.contains(&no), "{:?} got {no:?} again", self.no);
+        if delivered.is_first {
+            let before = self.newest.insert(delivered.sender, no);
+            assert!(before < Some(no), "{:?} got {before:?} and then {no:?}", self.no);
+        }
+        self.hold(event, no, hand.random.chance(self.plan.kept));
+    }
+
+    /// The broker has settled deliveries whose outcome it was told.
+    pub(crate) fn settled_by_broker(&mut self, first: u32, last: u32) {
+        let len = last.wrapping_sub(first);
+        self.waiting.retain(|id| id.wrapping_sub(first) > len);
+    }
+
+    /// The link is gone.
+    pub(crate) fn lost(&mut self, connection: ConnectionNo, book: &mut Ledger) {
+        for held in std::mem::take(&mut self.held) {
+            if !self.plan.browse {
+                book.lets_go(connection, held.message, self.plan.fails_by_default);
+            }
+        }
+        self.partial.clear();
+        self.waiting.clear();
+        self.excluded.clear();
+        self.newest.clear();
+        self.seen.clear();
+    }
+
+    /// From now on it accepts everything.
+    pub(crate) fn stop(&mut self) {
+        self.is_frank = true;
+        self.drains_left = 0;
+    }
+
+    /// The queue it takes from.
+    pub(crate) fn queue(&self) -> Option<&str> {
+        self.plan.queue.as_deref()
+    }
+
+    /// How many messages of its queue it does not want.
+    pub(crate) fn excluded(&self, book: &Ledger) -> u64 {
+        self.excluded.iter().filter(|no| !book.is_gone(**no)).count() as u64
+    }
+
+    /// Whether it takes messages away from others.
+    pub(crate) fn is_acquiring(&self) -> bool {
+        !self.plan.browse
+    }
+
+    /// How many messages it has been shown.
+    pub(crate) fn browsed(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// When nothing more happens, nothing is half done.
+    pub(crate) fn check_rest(&self) {
+        assert!(self.partial.is_empty(), "{:?} waits for the rest of a message", self.no);
+        assert!(self.waiting.is_empty(), "{:?} waits for settlements {:?}", self.no, self.waiting);
+        let is_idle = self.held.iter().all(|held| held.kept);
+        assert!(is_idle, "{:?} has not settled {:?}", self.no, self.held);
+    }
+
+    fn hold(&mut self, event: &TransferEvent, message: MessageNo, kept: bool) {
+        if !event.settled {
+            self.held.push_back(Held { id: event.delivery_id, message, kept });
+        }
+    }
+
+    fn settle_some(&mut self, hand: &mut Hand<'_>) {
+        if self.is_frank {
+            self.held.iter_mut().for_each(|held| held.kept = false);
+        }
+        let mut some = hand.random.below(self.held.len() + 1);
+        if hand.random.chance(10) {
+            // Out of order now and then.
+            let by = hand.random.below(self.held.len());
+            self.held.rotate_left(by);
+        }
+        let mut kept = VecDeque::new();
+        while some > 0 {
+            let Some(first) = self.held.pop_front() else { break };
+            some -= 1;
+            if first.kept {
+                kept.push_back(first);
+                continue;
+            }
+            let verdict = self.verdict(hand);
+            let (id, mut last) = (first.id, first.id);
+            self.conclude(hand, &first, verdict);
+            while some > 0
+                && self
+                    .held
+                    .front()
+                    .is_some_and(|next| !next.kept && next.id == last.wrapping_add(1))
+                && let Some(next) = self.held.pop_front()
+            {
+                some -= 1;
+                last = next.id;
+                self.conclude(hand, &next, verdict);
+            }
+            self.tell(hand, hand.session, id, last, verdict);
+        }
+        self.held.append(&mut kept);
+    }
+
+    fn conclude(&mut self, hand: &mut Hand<'_>, held: &Held, verdict: Verdict) {
+        if self.plan.browse {
+            return;
+        }
+        if let Verdict::Modify { undeliverable_here: true, .. } = verdict {
+            self.excluded.insert(held.message);
+        }
+        hand.ledger.settles(hand.connection, held.message, verdict);
+    }
+
+    fn tell(
+        &mut self,
+        hand: &mut Hand<'_>,
+        session: SessionId,
+        first: u32,
+        last: u32,
+        verdict: Verdict,
+    ) {
+        let settled = !self.plan.second;
+        if !settled {
+            let len = last.wrapping_sub(first);
+            self.waiting.extend((0..=len).map(|offset| first.wrapping_add(offset)));
+        }
+        hand.engine.settle_incoming(session, first, last, state_of(verdict), settled);
+    }
+
+    fn verdict(&mut self, hand: &mut Hand<'_>) -> Verdict {
+        let outcomes = self.plan.outcomes;
+        if self.is_frank {
+            return Verdict::Accept;
+        }
+        let kinds = [
+            outcomes.accept,
+            outcomes.reject,
+            outcomes.release,
+            outcomes.modify,
+            outcomes.not_here,
+        ];
+        let mut at = hand.random.below(kinds.iter().sum::<u32>() as usize) as u32;
+        let kind = kinds.iter().position(|weight| {
+            let is_it = at < *weight;
+            at = at.saturating_sub(*weight);
+            is_it
+        });
+        match kind {
+            Some(1) => Verdict::Reject,
+            Some(2) => Verdict::Release,
+            Some(3) => {
+                self.marks += 1;
+                let mark = hand.random.chance(50).then_some(self.marks);
+                Verdict::Modify { failed: hand.random.chance(50), undeliverable_here: false, mark }
+            }
+            Some(4) => Verdict::Modify { failed: true, undeliverable_here: true, mark: None },
+            _ => Verdict::Accept,
+        }
+    }
+
+    fn wants_to_drain(&self, hand: &Hand<'_>) -> bool {
+        let link = hand.engine.link(hand.link);
+        self.drains_left > 0 && link.is_some_and(|link| link.credit() == 0)
+    }
+
+    fn give_credit(&mut self, hand: &mut Hand<'_>) {
+        let Some(link) = hand.engine.link(hand.link) else { return };
+        let (credit, held) = (link.credit(), self.held.len() as u32);
+        match self.plan.credit {
+            CreditPlan::One if credit == 0 => hand.engine.grant(hand.link, 1),
+            CreditPlan::Window(window) if credit <= window / 2 => {
+                hand.engine.grant(hand.link, window);
+            }
+            CreditPlan::Fickle(most) => {
+                let nothing_to_do = credit == 0 && held == 0;
+                if nothing_to_do || hand.random.chance(30) {
+                    let least = u64::from(nothing_to_do);
+                    let credit = hand.random.between(least, u64::from(most)) as u32;
+                    hand.engine.grant(hand.link, credit);
+                }
+            }
+            CreditPlan::Drain(most, _) if credit == 0 && self.drains_left > 0 => {
+                self.drains_left -= 1;
+                let credit = hand.random.between(1, u64::from(most)) as u32;
+                hand.engine.grant_drain(hand.link, credit);
+            }
+            CreditPlan::Drain(most, _) if credit == 0 => hand.engine.grant(hand.link, most),
+            _ => {}
+        }
+    }
+}
+
+fn state_of(verdict: Verdict) -> DeliveryState {
+    match verdict {
+        Verdict::Accept => DeliveryState::Accepted,
+        Verdict::Reject => DeliveryState::Rejected { error: None },
+        Verdict::Release => DeliveryState::Released,
+        Verdict::Modify { failed, undeliverable_here, mark } => DeliveryState::Modified {
+            delivery_failed: failed,
+            undeliverable_here,
+            message_annotations: mark.map(|mark| Map::new().with(MARK, mark)),
+        },
+    }
+}

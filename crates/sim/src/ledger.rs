@@ -1,0 +1,290 @@
+//! What is known of every message, and what therefore must not happen.
+
+mod account;
+mod audit;
+mod entry;
+
+use std::collections::BTreeMap;
+
+use mochila_engine::pair::Random;
+use mochila_wire::{AmqpError, Symbol};
+
+use crate::letter::{self, Letter};
+use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo};
+use account::{Account, Said};
+use entry::{Entry, Fate, Holder};
+
+/// The book that all clients keep together. Every line of it is a promise of the broker's, and it
+/// panics where one is broken.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    entries: Vec<Entry>,
+    accounts: Vec<Account>,
+    /// What is known of each queue.
+    queues: BTreeMap<String, QueueRules>,
+    /// Conditions of errors that a link may get.
+    forgiven: Vec<Symbol>,
+    pub(crate) tally: Tally,
+}
+
+/// What may happen to messages of a queue besides being delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueueRules {
+    /// Messages may be refused: it has a limit, the node has one, or it may be deleted.
+    pub(crate) refuses: bool,
+    /// Messages may vanish: it is purged or deleted.
+    pub(crate) forgets: bool,
+    /// Failed deliveries are counted for messages that no client has seen.
+    pub(crate) counts_unseen: bool,
+}
+
+/// How much has happened, to see that a story is about something.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Messages sent as a whole.
+    pub sent: u64,
+    /// Messages accepted by the broker.
+    pub accepted: u64,
+    /// Messages refused by the broker.
+    pub refused: u64,
+    /// Deliveries that were aborted.
+    pub aborted: u64,
+    /// Messages delivered to receivers that take them.
+    pub delivered: u64,
+    /// Deliveries of messages that somebody had before.
+    pub redelivered: u64,
+    /// Messages that browsers have seen.
+    pub browsed: u64,
+    /// Messages that are gone for good.
+    pub done: u64,
+    /// Connections made.
+    pub connections: u64,
+    /// Errors that links got.
+    pub errors: u64,
+    /// Drains that were answered.
+    pub drained: u64,
+    /// Requests answered by `$management`.
+    pub answered: u64,
+}
+
+/// A receiver, as the ledger knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taker<'a> {
+    pub(crate) no: ReceiverNo,
+    pub(crate) connection: ConnectionNo,
+    pub(crate) queue: &'a str,
+    /// Deliveries are settled when they are sent.
+    pub(crate) settled: bool,
+}
+
+/// What a receiver says of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Accept,
+    Reject,
+    Release,
+    Modify { failed: bool, undeliverable_here: bool, mark: Option<u64> },
+}
+
+impl Ledger {
+    /// What may happen on a queue.
+    pub(crate) fn rules(&mut self, queue: &str) -> &mut QueueRules {
+        self.queues.entry(queue.to_owned()).or_default()
+    }
+
+    /// Links may get errors of this condition.
+    pub(crate) fn forgive(&mut self, condition: Symbol) {
+        self.forgiven.push(condition);
+    }
+
+    /// Makes an account for the next connection.
+    pub(crate) fn open_account(&mut self) {
+        self.accounts.push(Account::default());
+        self.tally.connections += 1;
+    }
+
+    /// Writes a new message.
+    pub(crate) fn compose(
+        &mut self,
+        sender: SenderNo,
+        queue: &str,
+        letter: &Letter,
+        random: &mut Random,
+    ) -> (MessageNo, Vec<u8>) {
+        let no = MessageNo(self.entries.len());
+        let bytes = letter.write(no, random);
+        let digest = letter::bare_digest(&bytes);
+        self.entries.push(Entry::new(sender, queue.to_owned(), digest, letter.ttl_ms));
+        (no, bytes)
+    }
+
+    /// The last byte of a message was sent.
+    pub(crate) fn sent(&mut self, connection: ConnectionNo, no: MessageNo, settled: bool) {
+        self.tally.sent += 1;
+        let entry = &mut self.entries[no.0];
+        entry.fate = if settled { Fate::SentSettled } else { Fate::Sent };
+        let account = &mut self.accounts[connection.0];
+        if settled && account.is_over {
+            entry.may_be_lost = true;
+        } else if settled {
+            account.say(Said::SentSettled(no));
+        }
+    }
+
+    /// A message was given up before its last byte.
+    pub(crate) fn aborted(&mut self, no: MessageNo) {
+        self.tally.aborted += 1;
+        self.entries[no.0].fate = Fate::Aborted;
+    }
+
+    /// The broker has accepted a message.
+    pub(crate) fn accepted(&mut self, no: MessageNo) {
+        self.tally.accepted += 1;
+        let entry = &mut self.entries[no.0];
+        assert_eq!(entry.fate, Fate::Sent, "{no:?} was accepted: {entry:?}");
+        entry.fate = Fate::Accepted;
+    }
+
+    /// The broker has rejected a message.
+    pub(crate) fn refused(&mut self, no: MessageNo, error: Option<&AmqpError>) {
+        self.tally.refused += 1;
+        let entry = &mut self.entries[no.0];
+        assert_eq!(entry.fate, Fate::Sent, "{no:?} was refused: {entry:?}");
+        assert_eq!(entry.seen, 0, "{no:?} was delivered and then refused");
+        let rules = self.queues.get(&entry.queue).copied().unwrap_or_default();
+        assert!(rules.refuses, "{no:?} for {} was refused: {error:?}", entry.queue);
+        entry.fate = Fate::Refused;
+    }
+
+    /// The sender will not learn what became of a message.
+    pub(crate) fn unsure(&mut self, no: MessageNo) {
+        let entry = &mut self.entries[no.0];
+        if entry.fate == Fate::Sent {
+            entry.fate = Fate::Unsure;
+        }
+    }
+
+    /// A message has arrived at a receiver that takes it.
+    pub(crate) fn delivered(&mut self, taker: &Taker<'_>, bytes: &[u8]) -> Delivered {
+        let received = letter::read(bytes);
+        let no = received.no;
+        let entry = self.entries.get_mut(no.0).expect("a message came that nobody has sent");
+        let account = &mut self.accounts[taker.connection.0];
+        let delivered =
+            Delivered { no, sender: entry.sender, is_first: received.header.first_acquirer };
+        if account.is_over {
+            // It was under way when the broker gave the connection up; others may have had it since.
+            entry.check_place(no, taker, &received);
+            return delivered;
+        }
+        entry.check_arrival(no, taker, &received);
+        let rules = self.queues.get(&entry.queue).copied().unwrap_or_default();
+        entry.check_history(no, &received, rules);
+        self.tally.delivered += 1;
+        self.tally.redelivered += u64::from(entry.seen > 0);
+        entry.seen += 1;
+        if taker.settled {
+            entry.done = true;
+            self.tally.done += 1;
+        } else {
+            entry.holder = Some(Holder { receiver: taker.no, connection: taker.connection });
+            account.holds.insert(no);
+        }
+        delivered
+    }
+
+    /// A message has arrived at a browser.
+    pub(crate) fn browsed(&mut self, taker: &Taker<'_>, bytes: &[u8]) -> MessageNo {
+        let received = letter::read(bytes);
+        let no = received.no;
+        let entry = self.entries.get(no.0).expect("a message was shown that nobody has sent");
+        entry.check_place(no, taker, &received);
+        self.tally.browsed += 1;
+        no
+    }
+
+    /// A receiver says what becomes of a message.
+    pub(crate) fn settles(&mut self, connection: ConnectionNo, no: MessageNo, verdict: Verdict) {
+        let account = &mut self.accounts[connection.0];
+        if account.is_over {
+            return;
+        }
+        account.holds.remove(&no);
+        let entry = &mut self.entries[no.0];
+        entry.holder = None;
+        if let Verdict::Modify { failed: true, .. } = verdict {
+            entry.most_failures += 1;
+        }
+        account.say(Said::Settled(no, verdict));
+    }
+
+    /// A receiver gives up what it holds, without a word about each.
+    pub(crate) fn lets_go(&mut self, connection: ConnectionNo, no: MessageNo, failed: bool) {
+        let account = &mut self.accounts[connection.0];
+        if account.is_over {
+            return;
+        }
+        account.holds.remove(&no);
+        let entry = &mut self.entries[no.0];
+        entry.most_failures += u32::from(failed);
+        entry.holder = None;
+    }
+
+    /// All that a connection has said so far is in its first `bytes` bytes.
+    pub(crate) fn flushed(&mut self, connection: ConnectionNo, bytes: u64) {
+        self.accounts[connection.0].flushed(bytes);
+    }
+
+    /// The broker has handled the first `bytes` bytes of a connection.
+    pub(crate) fn handled(&mut self, connection: ConnectionNo, bytes: u64) {
+        while let Some(said) = self.accounts[connection.0].heard(bytes) {
+            match said {
+                Said::SentSettled(no) => self.entries[no.0].has_arrived = true,
+                Said::Settled(no, verdict) => {
+                    let is_done = self.entries[no.0].conclude(verdict);
+                    self.tally.done += u64::from(is_done);
+                }
+            }
+        }
+    }
+
+    /// A connection is over: what it holds is free, and what it said last may not have been heard.
+    pub(crate) fn over(&mut self, connection: ConnectionNo) {
+        let account = &mut self.accounts[connection.0];
+        account.is_over = true;
+        for said in account.unheard() {
+            match said {
+                Said::SentSettled(no) => self.entries[no.0].may_be_lost = true,
+                Said::Settled(no, _) => self.entries[no.0].may_be_done = true,
+            }
+        }
+        for no in std::mem::take(&mut account.holds) {
+            self.entries[no.0].holder = None;
+        }
+    }
+
+    /// A settled delivery may not have arrived at its receiver.
+    pub(crate) fn settled_deliveries_may_be_lost(&mut self, queue: &str) {
+        self.rules(queue).forgets = true;
+    }
+
+    /// A link got an error.
+    pub(crate) fn error(&mut self, link: &str, error: &AmqpError) {
+        self.tally.errors += 1;
+        assert!(self.forgiven.contains(&error.condition), "link '{link}' was detached: {error}");
+    }
+
+    /// Whether a message may still turn up.
+    pub(crate) fn is_gone(&self, no: MessageNo) -> bool {
+        self.entries[no.0].done
+    }
+}
+
+/// A delivery, as far as a receiver wants to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivered {
+    pub(crate) no: MessageNo,
+    pub(crate) sender: SenderNo,
+    /// Nobody had acquired it before.
+    pub(crate) is_first: bool,
+}

@@ -1,0 +1,51 @@
+//! The last look at everything.
+
+use super::{Fate, Ledger};
+use crate::number::MessageNo;
+
+/// Messages of one queue that are not there although they were accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// They may have expired.
+    pub(crate) mortal: u64,
+    /// They may not.
+    pub(crate) others: u64,
+}
+
+impl Ledger {
+    /// Looks for messages that were accepted and never arrived, when nothing is left in any queue.
+    pub(crate) fn audit(&self, queue: &str) -> Missing {
+        let mut missing = Missing::default();
+        let rules = self.queues.get(queue).copied().unwrap_or_default();
+        for (index, entry) in self.entries.iter().enumerate() {
+            if entry.queue != queue || !entry.is_missing() {
+                continue;
+            }
+            if entry.ttl_ms.is_some() {
+                missing.mortal += 1;
+                continue;
+            }
+            missing.others += 1;
+            let may_be_refused = entry.fate == Fate::SentSettled && rules.refuses;
+            let no = MessageNo(index);
+            assert!(rules.forgets || may_be_refused, "{no:?} was lost: {entry:?}");
+        }
+        missing
+    }
+
+    /// Messages of a queue that the broker has taken for certain.
+    pub(crate) fn accepted_for(&self, queue: &str) -> u64 {
+        let taken = self
+            .entries
+            .iter()
+            .filter(|entry| entry.queue == queue && entry.fate == Fate::Accepted);
+        taken.count() as u64
+    }
+
+    /// Nobody holds anything any more.
+    pub(crate) fn check_nothing_held(&self) {
+        for (index, entry) in self.entries.iter().enumerate() {
+            assert_eq!(entry.holder, None, "{:?} is still held", MessageNo(index));
+        }
+    }
+}

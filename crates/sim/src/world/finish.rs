@@ -1,0 +1,107 @@
+//! How a story ends.
+
+use mochila_broker::DeleteIf;
+
+use super::World;
+use crate::client::{ClientPlan, CreditPlan, ReceiverPlan};
+
+impl World {
+    /// Lets everything happen that is planned, and some time pass.
+    pub fn run(&mut self) {
+        for _ in 0..3 {
+            self.rest();
+            let ms = self.random.between(0, 40_000);
+            self.pass(ms);
+        }
+        self.rest();
+    }
+
+    /// Ends the story: everybody comes to an end with what he does and leaves, what is left in the
+    /// queues is taken out, and then everything has to be accounted for and nothing be left.
+    pub fn finish(&mut self) {
+        self.wind_up();
+        self.everybody_leaves();
+        self.sweep();
+        self.everybody_leaves();
+        self.ledger.check_nothing_held();
+        self.check_queues();
+        self.check_nothing_left();
+    }
+
+    fn wind_up(&mut self) {
+        for client in &mut self.clients {
+            client.wind_up(self.now.mono_ms);
+        }
+        self.rest();
+        // Ends that do not hear of each other give up in time.
+        while self.has_silent_connection() {
+            self.pass(10_000);
+            self.rest();
+        }
+    }
+
+    fn everybody_leaves(&mut self) {
+        for index in 0..self.clients.len() {
+            self.with_client(index, |client, scene| client.leave(scene));
+        }
+        self.rest_apart();
+        while !self.live.is_empty() {
+            self.pass(5_000);
+        }
+        self.clients.clear();
+    }
+
+    fn rest_apart(&mut self) {
+        self.pass(2_000);
+    }
+
+    fn sweep(&mut self) {
+        let mut names: Vec<String> =
+            self.node.broker.queues().iter().map(|queue| queue.name().to_owned()).collect();
+        names.sort();
+        let mut plan = ClientPlan::new();
+        for name in &names {
+            assert!(!name.starts_with("dynamic-"), "queue {name} was not deleted with its link");
+            plan = plan.receives(ReceiverPlan::from(name, CreditPlan::Window(50)));
+        }
+        self.client(plan);
+        self.rest();
+    }
+
+    fn check_queues(&self) {
+        for queue in self.node.broker.queues() {
+            let name = queue.name();
+            let numbers = queue.statistics();
+            let left = (numbers.msg_depth, numbers.byte_depth, numbers.unacked_messages);
+            assert_eq!(left, (0, 0, 0), "messages, bytes and unsettled messages of {name}");
+            let links = (numbers.consumer_count, numbers.producer_count);
+            assert_eq!(links, (0, 0), "consumers and producers of {name}");
+            assert!(queue.consumers().is_empty());
+            assert_eq!(numbers.msg_total_enqueues, numbers.msg_total_dequeues, "of {name}");
+            let missing = self.ledger.audit(name);
+            let explained = numbers.discards_ttl + numbers.discards_purge;
+            assert!(
+                missing.mortal <= explained || missing.others > 0,
+                "{missing:?} messages of {name} are missing, and {explained} are explained"
+            );
+            assert!(
+                missing.others > 0 || self.ledger.accepted_for(name) <= numbers.msg_total_enqueues,
+                "{name} has accepted more than it knows of"
+            );
+        }
+    }
+
+    fn check_nothing_left(&mut self) {
+        let connections = self.node.management.directory().len();
+        assert_eq!(connections, 0, "connections in the directory");
+        for queue in self.node.broker.queues() {
+            let deleted = queue.delete(DeleteIf { unused: true, empty: true });
+            deleted.expect("a queue that nobody uses can be deleted").perform();
+        }
+        assert_eq!(self.node.broker.queue_count(), 0, "queues");
+        assert_eq!(self.disk.files(), 0, "files of large messages");
+        // What workers keep for the next visit holds no memory of queues.
+        assert_eq!(self.node.broker.budget().used(), 0, "bytes of memory");
+        assert_eq!(self.node.broker.budget().waiting(), 0, "producers that wait for memory");
+    }
+}

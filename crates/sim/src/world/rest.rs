@@ -1,0 +1,115 @@
+//! What must hold at any time, and when nothing more happens.
+
+use super::World;
+use crate::client::Client;
+
+impl World {
+    /// Lets everything happen until nothing more does, and sees whether that is right.
+    pub fn rest(&mut self) {
+        loop {
+            if self.step() {
+                continue;
+            }
+            let Some(next_ms) = self.next_active_ms() else { break };
+            let only_stalls =
+                self.clients.iter().filter_map(|client| client.stall_end_ms(self.now)).min();
+            if only_stalls == Some(next_ms) && next_ms > self.now.mono_ms + LONG_MS {
+                // Everybody but those who do not read is at rest.
+                self.check_rest();
+            }
+            self.pass_to(next_ms);
+        }
+        self.check_rest();
+    }
+
+    /// Lets time pass, with all that happens in it.
+    pub fn pass(&mut self, ms: u64) {
+        let end_ms = self.now.mono_ms + ms;
+        loop {
+            if self.step() {
+                continue;
+            }
+            let next = self.next_active_ms().into_iter().chain(self.next_timer_ms()).min();
+            match next.filter(|next_ms| *next_ms <= end_ms) {
+                Some(next_ms) => self.pass_to(next_ms),
+                None => break,
+            }
+        }
+        self.pass_to(end_ms);
+    }
+
+    /// Whether a connection is there of which the ends do not hear of each other.
+    pub(super) fn has_silent_connection(&self) -> bool {
+        let of_clients = self.clients.iter().filter_map(Client::connection);
+        self.live.iter().copied().chain(of_clients).any(|no| self.cables[no.0].is_silent())
+    }
+
+    /// What must hold at any time.
+    pub(super) fn check_always(&self) {
+        let budget = self.node.broker.budget();
+        if let Some(limit) = budget.limit() {
+            let used = budget.used();
+            assert!(used <= limit, "{used} bytes of memory are in use, and {limit} are allowed");
+        }
+    }
+
+    fn pass_to(&mut self, at_ms: u64) {
+        self.now = self.now.after(at_ms.saturating_sub(self.now.mono_ms));
+    }
+
+    /// What must hold when nothing more happens.
+    fn check_rest(&self) {
+        for client in self.reading() {
+            let cable = client.connection().map(|no| &self.cables[no.0]);
+            client.check_rest(cable);
+            if cable.is_some_and(|cable| cable.is_silent()) {
+                continue;
+            }
+            self.check_served(client);
+            self.check_credit(client);
+        }
+        for queue in self.node.broker.queues() {
+            let (numbers, limits) = (queue.statistics(), queue.limits());
+            let is_over = numbers.msg_depth > limits.max_count;
+            let rejects =
+                queue.settings().limit_policy == mochila_broker::settings::LimitPolicy::Reject;
+            assert!(!(is_over && rejects), "{} holds {} messages", queue.name(), numbers.msg_depth);
+        }
+    }
+
+    /// No consumer waits while a message that it may take is available.
+    fn check_served(&self, client: &Client) {
+        for appetite in client.takers(&self.ledger) {
+            let Some(numbers) = self.statistics(&appetite.queue) else { continue };
+            let available = numbers.msg_depth - numbers.unacked_messages;
+            assert!(
+                available <= appetite.excluded,
+                "{available} messages of queue {} are available, and a consumer waits that would \
+                 take all but {} of them",
+                appetite.queue,
+                appetite.excluded
+            );
+        }
+    }
+
+    /// No producer waits while there is room.
+    fn check_credit(&self, client: &Client) {
+        let budget = self.node.broker.budget();
+        let has_memory = budget.soft_limit().is_none_or(|soft| budget.used() <= soft - soft / 16);
+        for queue in client.thirsty() {
+            let Some(numbers) = self.statistics(&queue) else { continue };
+            assert!(
+                numbers.flow_stopped > 0 || !has_memory,
+                "queue {queue} has room, and a producer waits for credit"
+            );
+        }
+    }
+
+    /// The clients that read what arrives.
+    fn reading(&self) -> impl Iterator<Item = &Client> {
+        self.clients.iter().filter(|client| !client.is_stalled(self.now))
+    }
+}
+
+/// Who does not read for as long as this does not keep others from being served.
+const LONG_MS: u64 = 1_000;

@@ -79,14 +79,17 @@ impl Distributor {
     }
 
     /// How much of what is available one that is taking now may have: others on their way, and
-    /// those that wait, get as much.
+    /// those that wait, get as much. Who comes without having been called leaves one message to
+    /// each of those who were; otherwise the one who asks most often would get everything.
     pub(crate) fn share(&self, id: ConsumerId, available: u64) -> u64 {
-        let itself = match self.get(id).map(|consumer| consumer.interest) {
-            Some(Interest::Idle) | None => 0,
-            Some(_) => 1,
+        let interest = self.get(id).map(|consumer| consumer.interest);
+        let (itself, promised) = match interest {
+            Some(Interest::Expected) => (1, 0),
+            Some(Interest::Waiting(_)) => (1, self.expected),
+            Some(Interest::Idle) | None => (0, self.expected),
         };
         let others = self.expected + self.waiting.len() as u64 + self.choosy.len() as u64 - itself;
-        available.div_ceil(others + 1)
+        available.div_ceil(others + 1).min(available.saturating_sub(promised))
     }
 
     /// It cannot take anything now.

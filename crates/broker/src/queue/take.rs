@@ -128,10 +128,13 @@ impl Queue {
         seen == wanted
     }
 
-    /// True if there is something that a consumer could take.
+    /// True if there is something that a consumer could take and that is not another's.
     fn has_more(&self, id: ConsumerId) -> bool {
         let Some(consumer) = self.distributor.get(id) else { return false };
-        let from = if consumer.is_browser() { consumer.cursor } else { 0 };
-        consumer.next(self.messages.available(), from).is_some()
+        let available = self.messages.available();
+        if consumer.is_browser() {
+            return available.next(consumer.cursor).is_some();
+        }
+        self.distributor.share(id, available.len()) > 0 && consumer.next(available, 0).is_some()
     }
 }

@@ -67,6 +67,35 @@ fn those_who_are_woken_together_get_a_fair_share_each() {
 }
 
 #[test]
+fn a_consumer_that_comes_uncalled_leaves_a_message_to_the_one_who_was_called() {
+    let mut bench = QueueBench::default();
+    let (eager, patient) = (bench.consumer(), bench.consumer());
+    bench.take(eager, 10);
+    bench.take(patient, 10);
+    bench.send(&["a"]);
+    assert_eq!(bench.take(eager, 10).texts, ["a"]);
+    bench.woken();
+    bench.send(&["b"]);
+    assert_eq!(bench.woken(), [patient.key]);
+    let got = bench.take(eager, 10);
+    assert_eq!((got.texts.len(), got.taking), (0, Taking::Waiting));
+    assert_eq!(bench.take(patient, 10).texts, ["b"]);
+}
+
+#[test]
+fn a_consumer_that_left_a_message_to_another_is_called_if_that_one_cannot_take_it() {
+    let mut bench = QueueBench::default();
+    let (called, uncalled) = (bench.consumer(), bench.consumer());
+    bench.take(called, 10);
+    bench.send(&["a"]);
+    assert_eq!(bench.woken(), [called.key]);
+    assert_eq!(bench.take(uncalled, 10).taking, Taking::Waiting);
+    bench.idle(called);
+    assert_eq!(bench.woken(), [uncalled.key]);
+    assert_eq!(bench.take(uncalled, 10).texts, ["a"]);
+}
+
+#[test]
 fn a_consumer_alone_gets_everything_at_once() {
     let mut bench = QueueBench::default();
     let (consumer, idle) = (bench.consumer(), bench.consumer());

@@ -92,6 +92,26 @@ fn a_consumer_that_reads_nothing_holds_nobody_up() {
 }
 
 #[test]
+fn a_consumer_that_reads_nothing_keeps_no_message_from_the_others() {
+    let server = start();
+    let mut lazy = Client::connect(&server);
+    lazy.receiver("q", 1_000_000);
+    let mut publisher = Client::connect(&server);
+    let to = publisher.sender("q");
+    let body = "x".repeat(10_000);
+    (0..2000).for_each(|_| publisher.send(to, &body));
+    publisher.wait_for_outcomes(to);
+
+    let mut busy = Client::connect(&server);
+    busy.receiver("q", 1_000_000);
+    for n in 0..10 {
+        let text = format!("late {n}");
+        publisher.send(to, &text);
+        while busy.receive().text() != text {}
+    }
+}
+
+#[test]
 fn a_message_of_ten_megabytes_passes_through_in_pieces() {
     let server = start();
     let mut publisher = Client::connect(&server);

@@ -81,8 +81,10 @@ class Returning(MessagingHandler):
         self.connection = None
 
     def on_start(self, event):
+        # After a close with amqp:connection:forced Proton stops reading and sees that the socket is
+        # gone only when a heartbeat is due.
         self.connection = event.container.connect(
-            URL, reconnect=Backoff(initial=0.05, max_delay=0.5), heartbeat=5)
+            URL, reconnect=Backoff(initial=0.05, max_delay=0.5), heartbeat=1)
         event.container.create_receiver(self.connection, self.queue)
         event.container.create_sender(self.connection, self.queue)
 

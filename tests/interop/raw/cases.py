@@ -4,7 +4,7 @@ import struct
 import time
 
 from peer import (AMQP, ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, NULL, OPEN, SASL,
-                  SASL_INIT, TRANSFER, TRUE, Peer, frame, maps, rss_kib, string, symbol, uint,
+                  SASL_INIT, SASL_RESPONSE, TRANSFER, TRUE, Peer, binary, frame, maps, rss_kib, string, symbol, uint,
                   values, works)
 
 CASES = []
@@ -21,6 +21,7 @@ def refused(peer, condition):
     """The broker closes the connection with this condition, and then the socket."""
     body = peer.until(CLOSE)
     assert condition in body, f"closed with {body!r}, not {condition!r}"
+    peer.send(frame(CLOSE))
     peer.closed(within=5)
     assert works()
 
@@ -67,8 +68,9 @@ def sizes_before_login():
 @case("malformed SASL responses are failed log-ins")
 def malformed_sasl():
     for init in (
-        frame(SASL_INIT, symbol("PLAIN"), kind=1),
-        frame(SASL_INIT, symbol("PLAIN"), b"\xa0\x01\x00", kind=1),
+        frame(SASL_INIT, symbol("PLAIN"), kind=1) + frame(SASL_RESPONSE, binary(b"x"), kind=1),
+        frame(SASL_INIT, symbol("PLAIN"), kind=1) + frame(SASL_RESPONSE, kind=1),
+        frame(SASL_INIT, symbol("PLAIN"), binary(b"\x00"), kind=1),
         frame(SASL_INIT, symbol("PLAIN"), b"\xa0\x05\xff\xff\x00\x00\x00", kind=1),
         frame(SASL_INIT, symbol("GSSAPI"), kind=1),
         frame(SASL_INIT, kind=1),
@@ -173,12 +175,35 @@ def half_a_message():
         peer.open().begin()
         peer.attach_receiver("raw-half")
         peer.until(ATTACH)
-        peer.send(frame(FLOW, uint(peer.next_incoming_id), uint(100), uint(0), uint(100), uint(0),
-                        uint(0), uint(1), NULL, TRUE))
+        peer.credit(1, drain=TRUE)
         kind, body = peer.frame()
         while kind != FLOW:
             assert kind != TRANSFER, f"half a message came: {body!r}"
             kind, body = peer.frame()
+
+
+@case("a consumer that does not read keeps no message from the others")
+def stalled_consumer():
+    with Peer() as stalled, Peer() as reader, Peer() as sender:
+        stalled.open().begin(incoming_window=1_000_000)
+        stalled.attach_receiver("raw-stalled")
+        stalled.until(ATTACH)
+        stalled.credit(1_000_000)
+        sender.open().begin()
+        sender.attach_sender("raw-stalled")
+        sender.until(FLOW)
+        body = b"x" * 50_000
+        for number in range(400):  # 20 MB, more than the sockets hold
+            sender.send(sender.transfer(number, body))
+        reader.open().begin(incoming_window=1_000_000)
+        reader.attach_receiver("raw-stalled")
+        reader.until(ATTACH)
+        reader.credit(1_000_000)
+        reader.until(TRANSFER)
+        for number in range(400, 410):
+            sender.send(sender.transfer(number, b"late %d" % number))
+            while b"late %d" % number not in reader.until(TRANSFER):
+                pass
 
 
 @case("detach and end are answered, and so is close")

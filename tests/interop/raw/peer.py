@@ -13,7 +13,7 @@ AMQP = b"AMQP\x00\x01\x00\x00"
 SASL = b"AMQP\x03\x01\x00\x00"
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER = 0x10, 0x11, 0x12, 0x13, 0x14
 DISPOSITION, DETACH, END, CLOSE = 0x15, 0x16, 0x17, 0x18
-SASL_MECHANISMS, SASL_INIT, SASL_OUTCOME = 0x40, 0x41, 0x44
+SASL_MECHANISMS, SASL_INIT, SASL_RESPONSE, SASL_OUTCOME = 0x40, 0x41, 0x43, 0x44
 
 NULL, TRUE, FALSE = b"\x40", b"\x41", b"\x42"
 
@@ -196,6 +196,11 @@ class Peer:
     def attach_receiver(self, address, handle=0, name="receiver"):
         self.send(frame(ATTACH, string(name), uint(handle), TRUE, NULL, NULL,
                         source(address), target("here")))
+
+    def credit(self, credit, handle=0, drain=FALSE, window=1_000_000):
+        """Gives credit on a link on which nothing has been received yet."""
+        self.send(frame(FLOW, uint(self.next_incoming_id), uint(window), uint(0), uint(100),
+                        uint(handle), uint(0), uint(credit), NULL, drain))
 
     def transfer(self, number, body=b"x", handle=0, more=FALSE):
         return frame(TRANSFER, uint(handle), uint(number), binary(b"%d" % number), uint(0), FALSE,

@@ -45,7 +45,7 @@ pub enum Event {
         /// The peer's answer.
         peer: Box<Attach>,
     },
-    /// Credit or drain changed on a link on which we send.
+    /// Credit or drain changed on a link on which we send, or the receiver asks for our state.
     Credit {
         /// The link.
         link: LinkId,

@@ -83,7 +83,8 @@ impl Connection {
         match &mut entry.end {
             End::Sender(sender) => {
                 let credit = flow.link_credit.unwrap_or(0);
-                if sender.credit.update(flow.delivery_count, credit, flow.drain) {
+                let changed = sender.credit.update(flow.delivery_count, credit, flow.drain);
+                if changed || flow.echo {
                     self.events.push_back(Event::Credit { link });
                 }
                 // A drain is answered when it is done, and that answers the echo too.

@@ -216,6 +216,12 @@ impl Link {
         }
     }
 
+    /// Whether the next output tells the peer our state of the link, because it has asked for that
+    /// or something changed.
+    pub fn is_flow_due(&self) -> bool {
+        self.flow_due
+    }
+
     /// The deliveries counted so far, from the sender's initial delivery count on.
     pub fn delivery_count(&self) -> u32 {
         match &self.end {

@@ -86,6 +86,10 @@ impl Broker {
         if let Some(queue) = self.queue(name) {
             return Ok(queue);
         }
+        if name.starts_with(DYNAMIC) {
+            // Whoever replies to a queue that is gone must not make one that nobody reads.
+            return Err(QueueError::NotFound { name: name.to_owned() });
+        }
         let patterns = self.patterns.iter();
         let settings = Pattern::of(patterns.map(|(pattern, settings)| (pattern, settings)), name);
         let settings = settings.ok_or_else(|| QueueError::NotFound { name: name.to_owned() })?;
@@ -182,7 +186,7 @@ impl Broker {
         // Relaxed: the number has to be another one each time, nothing more.
         let number = self.dynamic_names.fetch_add(1, Ordering::Relaxed);
         let (first, second) = (self.keyed_hash(2 * number), self.keyed_hash(2 * number + 1));
-        format!("dynamic-{first:016x}{second:016x}")
+        format!("{DYNAMIC}{first:016x}{second:016x}")
     }
 
     /// Whoever knows some names must not be able to guess others, so it takes a keyed hash.
@@ -218,6 +222,8 @@ fn check_name(name: &str) -> Result<(), QueueError> {
     Err(QueueError::InvalidName { name: name.escape_debug().take(80).collect(), reason })
 }
 
+/// How the names of dynamic queues begin; no pattern makes such queues.
+const DYNAMIC: &str = "dynamic-";
 /// What a queue without messages takes.
 const QUEUE_COST: u64 = 1024;
 const MOST_NAME_BYTES: usize = 1024;

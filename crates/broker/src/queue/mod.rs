@@ -118,7 +118,7 @@ impl Queue {
     }
 
     /// Adds the messages of a batch as far as the limits allow.
-    pub(crate) fn enqueue(&mut self, now: Now, batch: &Batch) -> Enqueued {
+    pub(crate) fn enqueue(&mut self, now: Now, batch: &Batch, held_back: bool) -> Enqueued {
         let mut rejected = Vec::new();
         if self.deleted {
             let all = 0..batch.len() as u32;
@@ -126,7 +126,7 @@ impl Queue {
             return Enqueued { accepted: 0, rejected };
         }
         let before = self.policy.bytes();
-        let added = if self.policy.admit_all(batch.len() as u64, batch.bytes()) {
+        let added = if self.policy.admit_all(batch.len() as u64, batch.bytes(), held_back) {
             self.messages.enqueue(now, batch, |_, _| true)
         } else {
             let policy = &mut self.policy;
@@ -277,6 +277,10 @@ impl Queue {
         }
         self.close();
         Ok(())
+    }
+
+    pub(crate) fn available(&self) -> u64 {
+        self.messages.available().len()
     }
 
     pub(crate) fn statistics(&self) -> Statistics {

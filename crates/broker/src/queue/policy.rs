@@ -101,11 +101,12 @@ impl Policy {
         self.stopped || self.full
     }
 
-    /// Lets messages in, all of them: false if one by one has to be asked.
-    pub(crate) fn admit_all(&mut self, messages: u64, bytes: u64) -> bool {
+    /// Lets messages in, all of them: false if one by one has to be asked. Whoever is not `held_back`
+    /// by credit does not get past the limit of a queue that blocks.
+    pub(crate) fn admit_all(&mut self, messages: u64, bytes: u64, held_back: bool) -> bool {
         let fits = messages <= self.limits.max_count.saturating_sub(self.messages)
             && bytes <= self.limits.max_bytes.saturating_sub(self.bytes);
-        if fits || self.kind == LimitPolicy::Block {
+        if fits || (held_back && self.kind == LimitPolicy::Block) {
             self.messages += messages;
             self.bytes += bytes;
             self.update();
@@ -224,9 +225,9 @@ mod tests {
     #[test]
     fn producers_are_stopped_above_the_threshold_and_go_on_below_the_lower_one() {
         let mut policy = Policy::new(limits(), LimitPolicy::Reject);
-        assert!(policy.admit_all(8, 80));
+        assert!(policy.admit_all(8, 80, true));
         assert!(!policy.is_closed());
-        assert!(policy.admit_all(1, 10));
+        assert!(policy.admit_all(1, 10, true));
         assert!(policy.is_closed());
         leave(&mut policy, 5, 50);
         assert!(policy.is_closed(), "4 is not less than 4");
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn a_queue_without_thresholds_stops_its_producers_once_it_has_rejected() {
         let mut policy = Policy::new(unstoppable(2), LimitPolicy::Reject);
-        assert!(policy.admit_all(2, 20));
+        assert!(policy.admit_all(2, 20, true));
         assert!(!policy.is_closed(), "nobody has been rejected yet");
         assert_eq!(policy.admit(&message(1)), Err(Refusal::Count));
         assert!(policy.is_closed());
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn a_blocking_queue_takes_what_was_under_way_and_stops_at_its_limit() {
         let mut policy = Policy::new(unstoppable(2), LimitPolicy::Block);
-        assert!(policy.admit_all(3, 30));
+        assert!(policy.admit_all(3, 30, true));
         assert!(policy.is_closed());
         leave(&mut policy, 1, 10);
         assert!(policy.is_closed());
@@ -270,7 +271,7 @@ mod tests {
     fn producers_share_the_room_that_is_left() {
         let mut policy = Policy::new(limits(), LimitPolicy::Reject);
         assert_eq!((policy.credit(1_000, 1), policy.credit(1_000, 3)), (1, 1));
-        assert!(policy.admit_all(2, 20));
+        assert!(policy.admit_all(2, 20, true));
         assert_eq!(policy.credit(1_000, 1), 7);
         assert_eq!(policy.credit(1_000, 2), 3);
         assert_eq!(policy.credit(1_000, 100), 1);

@@ -98,7 +98,15 @@ impl SharedQueue {
 
     /// Adds the messages of a batch as far as the limits allow; empties the batch.
     pub fn enqueue(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        let result = self.visit(|queue| queue.enqueue(now, batch));
+        let result = self.visit(|queue| queue.enqueue(now, batch, true));
+        batch.clear();
+        result
+    }
+
+    /// Adds the messages of a batch of somebody to whom the queue gives no credit, and who cannot be
+    /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
+    pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        let result = self.visit(|queue| queue.enqueue(now, batch, false));
         batch.clear();
         result
     }
@@ -230,6 +238,11 @@ impl SharedQueue {
     /// know it too.
     pub fn next_timeout_ms(&self) -> Option<u64> {
         lock(&self.queue).next_timeout_ms()
+    }
+
+    /// How many messages may be taken.
+    pub fn available(&self) -> u64 {
+        lock(&self.queue).available()
     }
 
     /// Its numbers.

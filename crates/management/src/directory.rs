@@ -1,19 +1,42 @@
 //! Who is connected, and over which links: what connections tell management about themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mochila_broker::{Waker, Wakeups};
+use mochila_wire::AmqpError;
 
 /// The connections of a node.
 #[derive(Debug, Default)]
 pub struct Directory {
-    connections: Mutex<BTreeMap<u64, Arc<ConnectionRecord>>>,
+    connections: Mutex<Connections>,
     next_id: AtomicU64,
     /// Connections refused or lost before they were open, such as port scans.
     failed_handshakes: Counter,
 }
+
+#[derive(Debug, Default)]
+struct Connections {
+    by_id: BTreeMap<u64, Arc<ConnectionRecord>>,
+    /// Those that are open, by the container at their other end.
+    by_container: HashMap<String, Vec<u64>>,
+}
+
+/// How a container wants its connection to be: the only one of its kind, or one of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// One of any number.
+    Shared,
+    /// The only one; refused while there is another.
+    Sole,
+    /// The only one; others are closed.
+    Takeover,
+}
+
+/// The container has a connection already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContainerTaken;
 
 /// One connection. Its own task is the only writer of the counters; anyone may read them.
 #[derive(Debug)]
@@ -36,10 +59,20 @@ pub struct ConnectionRecord {
     pub bytes_out: Counter,
     /// When bytes last arrived, in milliseconds of the monotonic clock.
     pub last_input_ms: Counter,
-    links: Mutex<BTreeMap<u32, Arc<LinkRecord>>>,
+    links: Mutex<Links>,
     sessions: Mutex<BTreeMap<u32, i64>>,
     close_requested: AtomicBool,
+    /// Why its end was requested, if not by an operator.
+    close_reason: OnceLock<AmqpError>,
+    /// Links that were attached again on another connection of the same container.
+    stolen: Mutex<Vec<Arc<LinkRecord>>>,
     waker: Waker,
+}
+
+#[derive(Debug, Default)]
+struct Links {
+    by_number: BTreeMap<u32, Arc<LinkRecord>>,
+    by_name: HashMap<(Direction, String), u32>,
 }
 
 /// Who a peer says it is.
@@ -104,7 +137,7 @@ impl LinkRecord {
 }
 
 /// Which way messages go over a link, seen from the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the peer.
     In,
@@ -139,28 +172,99 @@ impl Directory {
             links: Mutex::default(),
             sessions: Mutex::default(),
             close_requested: AtomicBool::new(false),
+            close_reason: OnceLock::new(),
+            stolen: Mutex::default(),
             waker,
         });
-        lock(&self.connections).insert(id, Arc::clone(&record));
+        lock(&self.connections).by_id.insert(id, Arc::clone(&record));
         record
+    }
+
+    /// The peer of a connection has opened it and said who it is: refused if that is against the
+    /// claim. With [`Claim::Takeover`] the container's other connections are asked to close, with
+    /// `reason`.
+    ///
+    /// One step, so that of two connections that claim the same at once only one succeeds.
+    pub fn open(
+        &self,
+        record: &ConnectionRecord,
+        identity: PeerIdentity,
+        claim: Claim,
+        reason: &AmqpError,
+    ) -> Result<Wakeups, ContainerTaken> {
+        let mut connections = lock(&self.connections);
+        let mut wakeups = Wakeups::new();
+        let Connections { by_id, by_container } = &mut *connections;
+        let others = by_container.entry(identity.container.clone()).or_default();
+        match claim {
+            Claim::Sole if !others.is_empty() => return Err(ContainerTaken),
+            Claim::Takeover => {
+                for other in others.iter().filter_map(|id| by_id.get(id)) {
+                    // The first reason counts.
+                    let _ = other.close_reason.set(reason.clone());
+                    wakeups.merge(other.request_close());
+                }
+            }
+            Claim::Sole | Claim::Shared => {}
+        }
+        // A connection is opened once; more is its engine's to refuse.
+        if record.opened.set(identity).is_ok() {
+            others.push(record.id);
+        }
+        Ok(wakeups)
+    }
+
+    /// Enters a link of a connection under the number that the connection gives it. Links of the
+    /// same name and direction of the same container and user on other connections are stolen: they
+    /// are told to detach (part 2, 2.6.1).
+    pub fn enter_link(
+        &self,
+        connection: &ConnectionRecord,
+        number: u32,
+        link: LinkRecord,
+    ) -> (Arc<LinkRecord>, Wakeups) {
+        // The lock is held to the end: of two that are entered at once the later one steals.
+        let connections = lock(&self.connections);
+        let mut wakeups = Wakeups::new();
+        if let Some(peer) = connection.opened.get() {
+            let ids = connections.by_container.get(&peer.container);
+            let ids = ids.into_iter().flatten().filter(|id| **id != connection.id);
+            for other in ids.filter_map(|id| connections.by_id.get(id)) {
+                if other.opened.get().is_some_and(|other| other.user == peer.user)
+                    && let Some(stolen) = other.link_named(link.direction, &link.name)
+                {
+                    lock(&other.stolen).push(stolen);
+                    wakeups.push(other.waker.clone());
+                }
+            }
+        }
+        (connection.enter_link(number, link), wakeups)
     }
 
     /// Takes a connection out.
     pub fn leave(&self, record: &ConnectionRecord) {
-        lock(&self.connections).remove(&record.id);
-        if record.opened.get().is_none() {
+        let mut connections = lock(&self.connections);
+        connections.by_id.remove(&record.id);
+        let Some(peer) = record.opened.get() else {
             self.failed_handshakes.add_shared(1);
+            return;
+        };
+        if let Some(ids) = connections.by_container.get_mut(&peer.container) {
+            ids.retain(|id| *id != record.id);
+            if ids.is_empty() {
+                connections.by_container.remove(&peer.container);
+            }
         }
     }
 
     /// All connections, oldest first.
     pub fn connections(&self) -> Vec<Arc<ConnectionRecord>> {
-        lock(&self.connections).values().cloned().collect()
+        lock(&self.connections).by_id.values().cloned().collect()
     }
 
     /// How many connections there are.
     pub fn len(&self) -> usize {
-        lock(&self.connections).len()
+        lock(&self.connections).by_id.len()
     }
 
     /// Whether nobody is connected.
@@ -168,17 +272,9 @@ impl Directory {
         self.len() == 0
     }
 
-    /// Whether another open connection has this container id.
-    pub fn is_container_taken(&self, container: &str, by_other_than: u64) -> bool {
-        lock(&self.connections).values().any(|record| {
-            record.id != by_other_than
-                && record.opened.get().is_some_and(|peer| peer.container == container)
-        })
-    }
-
     /// The connection with this number.
     pub fn connection(&self, id: u64) -> Option<Arc<ConnectionRecord>> {
-        lock(&self.connections).get(&id).cloned()
+        lock(&self.connections).by_id.get(&id).cloned()
     }
 
     /// How many connections there have ever been.
@@ -197,28 +293,51 @@ impl ConnectionRecord {
     /// Enters a link under the number that its connection gives it.
     pub fn enter_link(&self, number: u32, link: LinkRecord) -> Arc<LinkRecord> {
         let link = Arc::new(link);
-        lock(&self.links).insert(number, Arc::clone(&link));
+        let mut links = lock(&self.links);
+        links.by_name.insert((link.direction, link.name.clone()), number);
+        links.by_number.insert(number, Arc::clone(&link));
         link
     }
 
     /// Takes a link out.
     pub fn leave_link(&self, number: u32) {
-        lock(&self.links).remove(&number);
+        let mut links = lock(&self.links);
+        let Some(link) = links.by_number.remove(&number) else { return };
+        let name = (link.direction, link.name.clone());
+        // One of the same name may have been attached since.
+        if links.by_name.get(&name) == Some(&number) {
+            links.by_name.remove(&name);
+        }
     }
 
     /// The links with their numbers.
     pub fn links(&self) -> Vec<(u32, Arc<LinkRecord>)> {
-        lock(&self.links).iter().map(|(number, link)| (*number, Arc::clone(link))).collect()
+        lock(&self.links)
+            .by_number
+            .iter()
+            .map(|(number, link)| (*number, Arc::clone(link)))
+            .collect()
     }
 
     /// The link with this number.
     pub fn link(&self, number: u32) -> Option<Arc<LinkRecord>> {
-        lock(&self.links).get(&number).cloned()
+        lock(&self.links).by_number.get(&number).cloned()
+    }
+
+    fn link_named(&self, direction: Direction, name: &str) -> Option<Arc<LinkRecord>> {
+        let links = lock(&self.links);
+        let number = links.by_name.get(&(direction, name.to_owned()))?;
+        links.by_number.get(number).cloned()
+    }
+
+    /// The links that have been attached elsewhere since the last time: they are to be detached.
+    pub fn take_stolen(&self) -> Vec<Arc<LinkRecord>> {
+        std::mem::take(&mut *lock(&self.stolen))
     }
 
     /// How many links there are.
     pub fn link_count(&self) -> usize {
-        lock(&self.links).len()
+        lock(&self.links).by_number.len()
     }
 
     /// How many sessions there are.
@@ -253,6 +372,11 @@ impl ConnectionRecord {
         let mut wakeups = Wakeups::new();
         wakeups.push(self.waker.clone());
         wakeups
+    }
+
+    /// Why its end was asked for, if not by an operator.
+    pub fn close_reason(&self) -> Option<&AmqpError> {
+        self.close_reason.get()
     }
 
     /// Whether somebody asked for the connection's end.
@@ -294,6 +418,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use mochila_broker::Wake;
+    use mochila_wire::condition;
 
     struct Nobody;
 
@@ -305,17 +430,60 @@ mod tests {
         directory.enter("127.0.0.1:1".into(), 0, Waker::new(Arc::new(Nobody), 0))
     }
 
+    fn open(
+        directory: &Directory,
+        record: &ConnectionRecord,
+        container: &str,
+        claim: Claim,
+    ) -> Result<Wakeups, ContainerTaken> {
+        let identity = PeerIdentity { container: container.into(), ..PeerIdentity::default() };
+        directory.open(record, identity, claim, &AmqpError::new(condition::RESOURCE_LOCKED, "over"))
+    }
+
     #[test]
     fn a_container_id_is_taken_as_long_as_another_connection_that_uses_it_is_open() {
         let directory = Directory::default();
         let (first, second) = (enter(&directory), enter(&directory));
-        assert!(!directory.is_container_taken("c", second.id));
-        let peer = PeerIdentity { container: "c".into(), ..PeerIdentity::default() };
-        first.opened.set(peer).unwrap();
-        assert!(directory.is_container_taken("c", second.id));
-        assert!(!directory.is_container_taken("c", first.id), "it is its own");
+        assert!(open(&directory, &first, "c", Claim::Sole).is_ok());
+        assert_eq!(open(&directory, &second, "c", Claim::Sole).unwrap_err(), ContainerTaken);
+        assert!(second.opened.get().is_none());
         directory.leave(&first);
-        assert!(!directory.is_container_taken("c", second.id));
+        assert!(open(&directory, &second, "c", Claim::Sole).is_ok());
+    }
+
+    #[test]
+    fn a_takeover_asks_the_others_to_close_and_tells_them_why() {
+        let directory = Directory::default();
+        let records = [enter(&directory), enter(&directory), enter(&directory)];
+        for record in &records[..2] {
+            assert!(open(&directory, record, "c", Claim::Shared).is_ok());
+        }
+        assert_eq!(open(&directory, &records[2], "c", Claim::Takeover).unwrap().len(), 2);
+        assert!(records[0].is_close_requested() && records[1].is_close_requested());
+        assert_eq!(records[0].close_reason().unwrap().condition, condition::RESOURCE_LOCKED);
+        assert!(!records[2].is_close_requested());
+    }
+
+    #[test]
+    fn a_link_is_stolen_by_its_container_and_user_and_by_nobody_else() {
+        let directory = Directory::default();
+        let link = |direction| LinkRecord::new("l".into(), 0, direction, "q".into());
+        let records: Vec<_> = ["c", "c", "other"]
+            .into_iter()
+            .map(|container| {
+                let record = enter(&directory);
+                assert!(open(&directory, &record, container, Claim::Shared).is_ok());
+                record
+            })
+            .collect();
+        let (first, _) = directory.enter_link(&records[0], 0, link(Direction::In));
+        assert!(directory.enter_link(&records[2], 0, link(Direction::In)).1.is_empty());
+        assert!(directory.enter_link(&records[1], 0, link(Direction::Out)).1.is_empty());
+        assert_eq!(directory.enter_link(&records[1], 1, link(Direction::In)).1.len(), 1);
+        let stolen = records[0].take_stolen();
+        assert!(stolen.len() == 1 && Arc::ptr_eq(&stolen[0], &first));
+        records[0].leave_link(0);
+        assert!(directory.enter_link(&records[1], 2, link(Direction::In)).1.is_empty());
     }
 
     #[test]

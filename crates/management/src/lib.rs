@@ -18,6 +18,9 @@ mod request;
 mod response;
 mod scope;
 
-pub use directory::{ConnectionRecord, Counter, Direction, Directory, LinkRecord, PeerIdentity};
+pub use directory::{
+    Claim, ConnectionRecord, ContainerTaken, Counter, Direction, Directory, LinkRecord,
+    PeerIdentity,
+};
 pub use management::{Management, NodeFacts};
 pub use response::Response;

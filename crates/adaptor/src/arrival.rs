@@ -5,6 +5,8 @@ use mochila_broker::{
     BatchBuilder, Budget, LargeBody, MessageMeta, Rejected, SharedQueue, Wakeups,
 };
 use mochila_engine::{Connection as Engine, LinkId, SessionId};
+use mochila_wire::performative::ReceiverSettleMode;
+use mochila_wire::section::BodyKind;
 use mochila_wire::{DeliveryState, Now, Sections};
 
 /// Messages of one visit that go to one queue, until they are enqueued together.
@@ -20,13 +22,26 @@ struct Route {
     link: LinkId,
     session: SessionId,
     queue: Arc<SharedQueue>,
+    /// The queue gives this sender its credit.
+    is_held_back: bool,
 }
 
 /// What the sender of a message has to be told about it.
 #[derive(Clone, Copy)]
 struct Arrived {
     delivery_id: u32,
-    settled: bool,
+    answer: Answer,
+}
+
+/// Whether and how the sender of a delivery is told what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Not at all: it sent the delivery settled.
+    Nothing,
+    /// With an outcome that settles the delivery (rcv-settle-mode first).
+    Settles,
+    /// With an outcome; the sender settles (rcv-settle-mode second). Nothing is kept for that.
+    Tells,
 }
 
 /// A message that is complete.
@@ -43,6 +58,7 @@ pub(crate) enum Arrival {
 pub(crate) struct Large {
     pub(crate) head: Vec<u8>,
     pub(crate) sections: Sections,
+    pub(crate) body_kind: BodyKind,
     pub(crate) body: Arc<dyn LargeBody>,
 }
 
@@ -65,6 +81,28 @@ pub(crate) struct Sender {
     pub(crate) delivery_id: u32,
     pub(crate) message_format: u32,
     pub(crate) settled: bool,
+    /// How this delivery is to be settled, where it differs from the link's mode.
+    pub(crate) settle_mode: Option<ReceiverSettleMode>,
+}
+
+impl Sender {
+    /// How the sender is answered on a link of this mode.
+    #[inline]
+    pub(crate) fn answer(&self, link_mode: ReceiverSettleMode) -> Answer {
+        match self.settle_mode.unwrap_or(link_mode) {
+            _ if self.settled => Answer::Nothing,
+            ReceiverSettleMode::First => Answer::Settles,
+            ReceiverSettleMode::Second => Answer::Tells,
+        }
+    }
+}
+
+/// What came of a batch.
+pub(crate) struct Landed {
+    /// The link it came from, which may have room for credit.
+    pub(crate) link: LinkId,
+    /// Something was rejected for want of room.
+    pub(crate) is_refused: bool,
 }
 
 impl Arrivals {
@@ -78,21 +116,22 @@ impl Arrivals {
     }
 
     /// Starts a batch; the one before has been enqueued.
-    pub(crate) fn start(&mut self, link: LinkId, session: SessionId, queue: &Arc<SharedQueue>) {
+    pub(crate) fn start(&mut self, sender: &Sender, queue: Arc<SharedQueue>, is_held_back: bool) {
         debug_assert!(self.builder.is_empty(), "a batch was started before the last was enqueued");
-        self.to = Some(Route { link, session, queue: Arc::clone(queue) });
+        let (link, session) = (sender.link, sender.session);
+        self.to = Some(Route { link, session, queue, is_held_back });
     }
 
     /// Adds a message to the batch.
     #[inline]
     pub(crate) fn push(
         &mut self,
-        sender: Sender,
+        (delivery_id, answer): (u32, Answer),
         arrival: Arrival,
         sections: &Sections,
         meta: MessageMeta,
     ) {
-        self.deliveries.push(Arrived { delivery_id: sender.delivery_id, settled: sender.settled });
+        self.deliveries.push(Arrived { delivery_id, answer });
         match arrival {
             Arrival::InBuffer(range) => self.builder.push(range, sections, meta),
             Arrival::Owned(bytes) => self.builder.push_owned(bytes, sections, meta),
@@ -107,8 +146,7 @@ impl Arrivals {
         self.builder.len()
     }
 
-    /// Enqueues the batch and settles its deliveries; returns the link it came from, which may
-    /// have room for credit.
+    /// Enqueues the batch and answers its deliveries.
     pub(crate) fn enqueue(
         &mut self,
         now: Now,
@@ -116,13 +154,18 @@ impl Arrivals {
         budget: &Arc<Budget>,
         engine: &mut Engine,
         wakeups: &mut Wakeups,
-    ) -> Option<LinkId> {
+    ) -> Option<Landed> {
         let route = self.to.take()?;
         let deliveries = &self.deliveries;
+        let mut is_refused = true;
         match self.builder.finish(buffer, budget) {
             Ok(batch) => {
-                let (enqueued, woken) = route.queue.enqueue(now, batch);
+                let (enqueued, woken) = match route.is_held_back {
+                    true => route.queue.enqueue(now, batch),
+                    false => route.queue.offer(now, batch),
+                };
                 wakeups.merge(woken);
+                is_refused = !enqueued.rejected.is_empty();
                 let session = route.session;
                 if enqueued.rejected.is_empty() {
                     settle_all(engine, session, deliveries, &DeliveryState::Accepted);
@@ -136,7 +179,7 @@ impl Arrivals {
             }
         }
         self.deliveries.clear();
-        Some(route.link)
+        Some(Landed { link: route.link, is_refused })
     }
 }
 
@@ -146,8 +189,9 @@ fn settle_all(
     deliveries: &[Arrived],
     state: &DeliveryState,
 ) {
-    for (first, last) in Runs::of(deliveries) {
-        engine.settle_incoming(session, first, last, state.clone(), true);
+    for Run { first, last, answer } in Runs::of(deliveries) {
+        let settles = answer == Answer::Settles;
+        engine.settle_incoming(session, first, last, state.clone(), settles);
     }
 }
 
@@ -166,67 +210,85 @@ fn settle_each(
             }
             None => DeliveryState::Accepted,
         };
-        if !arrived.settled {
+        if arrived.answer != Answer::Nothing {
             let id = arrived.delivery_id;
-            engine.settle_incoming(session, id, id, state, true);
+            engine.settle_incoming(session, id, id, state, arrived.answer == Answer::Settles);
         }
     }
 }
 
-/// Runs of unsettled deliveries whose ids follow one another.
-struct Runs<'a>(std::slice::Iter<'a, Arrived>, Option<u32>);
+/// Deliveries `first..=last`, which are answered alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    first: u32,
+    last: u32,
+    answer: Answer,
+}
+
+/// Runs of deliveries to be answered whose ids follow one another.
+struct Runs<'a> {
+    rest: std::slice::Iter<'a, Arrived>,
+    next: Option<Arrived>,
+}
 
 impl<'a> Runs<'a> {
     fn of(deliveries: &'a [Arrived]) -> Runs<'a> {
         let mut rest = deliveries.iter();
-        let first = rest.find(|arrived| !arrived.settled).map(|arrived| arrived.delivery_id);
-        Runs(rest, first)
+        let next = rest.find(|arrived| arrived.answer != Answer::Nothing).copied();
+        Runs { rest, next }
     }
 }
 
 impl Iterator for Runs<'_> {
-    type Item = (u32, u32);
+    type Item = Run;
 
-    fn next(&mut self) -> Option<(u32, u32)> {
-        let first = self.1.take()?;
-        let mut last = first;
-        for arrived in self.0.by_ref().filter(|arrived| !arrived.settled) {
-            if arrived.delivery_id != last.wrapping_add(1) {
-                self.1 = Some(arrived.delivery_id);
+    fn next(&mut self) -> Option<Run> {
+        let Arrived { delivery_id: first, answer } = self.next.take()?;
+        let mut run = Run { first, last: first, answer };
+        for arrived in self.rest.by_ref().filter(|arrived| arrived.answer != Answer::Nothing) {
+            if arrived.delivery_id != run.last.wrapping_add(1) || arrived.answer != answer {
+                self.next = Some(*arrived);
                 break;
             }
-            last = arrived.delivery_id;
+            run.last = arrived.delivery_id;
         }
-        Some((first, last))
+        Some(run)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Answer::{Nothing, Settles, Tells};
     use super::*;
 
-    fn runs(deliveries: &[(u32, bool)]) -> Vec<(u32, u32)> {
+    fn runs(deliveries: &[(u32, Answer)]) -> Vec<(u32, u32)> {
         let deliveries: Vec<_> = deliveries
             .iter()
-            .map(|&(delivery_id, settled)| Arrived { delivery_id, settled })
+            .map(|&(delivery_id, answer)| Arrived { delivery_id, answer })
             .collect();
-        Runs::of(&deliveries).collect()
+        Runs::of(&deliveries).map(|run| (run.first, run.last)).collect()
     }
 
     #[test]
     fn deliveries_that_follow_one_another_are_settled_as_one_range() {
-        assert_eq!(runs(&[(1, false), (2, false), (3, false)]), [(1, 3)]);
-        assert_eq!(runs(&[(1, false), (3, false), (4, false)]), [(1, 1), (3, 4)]);
+        assert_eq!(runs(&[(1, Settles), (2, Settles), (3, Settles)]), [(1, 3)]);
+        assert_eq!(runs(&[(1, Settles), (3, Settles), (4, Settles)]), [(1, 1), (3, 4)]);
     }
 
     #[test]
     fn a_range_goes_on_over_the_wrap_of_delivery_ids() {
-        assert_eq!(runs(&[(u32::MAX, false), (0, false)]), [(u32::MAX, 0)]);
+        assert_eq!(runs(&[(u32::MAX, Settles), (0, Settles)]), [(u32::MAX, 0)]);
     }
 
     #[test]
     fn settled_deliveries_are_not_settled_again() {
-        assert_eq!(runs(&[(1, true), (2, false), (3, true), (4, false)]), [(2, 2), (4, 4)]);
-        assert_eq!(runs(&[(1, true)]), []);
+        let deliveries = [(1, Nothing), (2, Settles), (3, Nothing), (4, Settles)];
+        assert_eq!(runs(&deliveries), [(2, 2), (4, 4)]);
+        assert_eq!(runs(&[(1, Nothing)]), []);
+    }
+
+    #[test]
+    fn deliveries_that_are_settled_by_different_sides_do_not_share_a_range() {
+        assert_eq!(runs(&[(1, Settles), (2, Tells), (3, Tells)]), [(1, 1), (2, 3)]);
     }
 }

@@ -1,16 +1,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use mochila_broker::{SharedQueue, Wake, Waker};
+use mochila_broker::{QueueError, SharedQueue, Wake, Waker};
 use mochila_engine::{
     Connection as Engine, ConnectionConfig, Event, LinkId, PeerCredentials, SessionId,
 };
 use mochila_management::{ConnectionRecord, LinkRecord};
-use mochila_wire::{AmqpError, Now, condition};
+use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
 use crate::links::{End, Links, Slot};
 use crate::settlement::{Fate, Told};
-use crate::{Node, Scratch, WHOLE_CONNECTION};
+use crate::{Node, Scratch, WHOLE_CONNECTION, refusal};
 
 /// One AMQP peer of a node: its engine, and our end of each of its links.
 ///
@@ -24,6 +24,8 @@ pub struct Connection {
     pub(crate) links: Links,
     /// Links that may have something to send.
     pub(crate) ready: VecDeque<LinkId>,
+    /// Links with as many unsettled deliveries as there may be.
+    pub(crate) full: Vec<LinkId>,
     pub(crate) record: Arc<ConnectionRecord>,
     pub(crate) waker: Arc<dyn Wake>,
     /// Reply queues of this connection's links from `$management`, by reply address.
@@ -56,6 +58,7 @@ impl Connection {
             node,
             links: Links::default(),
             ready: VecDeque::new(),
+            full: Vec::new(),
             record,
             waker,
             reply_queues: Vec::new(),
@@ -101,20 +104,36 @@ impl Connection {
     /// Somebody had something for one of the links, or for the connection.
     pub fn handle_wake(&mut self, now: Now, key: u32, scratch: &mut Scratch) {
         if key == WHOLE_CONNECTION {
-            if self.record.is_close_requested() {
-                self.close(Some(AmqpError::new(
-                    condition::CONNECTION_FORCED,
-                    "the connection was closed by an operator",
-                )));
-                self.handle_events(now, &[], scratch);
-            }
-            return;
+            return self.handle_requests(now, scratch);
         }
         let Some(slot) = self.links.by_key(key) else { return };
         let id = slot.id;
         match &slot.end {
+            end if end.queue().is_some_and(|queue| queue.is_deleted()) => {
+                self.queue_gone(now, id, scratch);
+            }
             End::Outgoing(_) => self.make_ready(id),
             End::Incoming(_) => self.grant_credit(now, id, scratch),
+        }
+    }
+
+    /// Somebody wants something of the connection as a whole.
+    #[cold]
+    fn handle_requests(&mut self, now: Now, scratch: &mut Scratch) {
+        for stolen in self.record.take_stolen() {
+            let slot = self.links.iter().find(|slot| Arc::ptr_eq(&slot.record, &stolen));
+            if let Some(id) = slot.map(|slot| slot.id) {
+                let text = format!("link '{}' was attached on another connection", stolen.name);
+                self.detach_with(now, id, AmqpError::new(condition::STOLEN, text), scratch);
+            }
+        }
+        if self.record.is_close_requested() {
+            let text = "the connection was closed by an operator";
+            let reason = self.record.close_reason().cloned();
+            let reason =
+                reason.unwrap_or_else(|| AmqpError::new(condition::CONNECTION_FORCED, text));
+            self.close(Some(reason));
+            self.handle_events(now, &[], scratch);
         }
     }
 
@@ -189,7 +208,7 @@ impl Connection {
                     let told = Told { session, first, last, settled, state };
                     self.handle_disposition(now, told, scratch);
                 }
-                Event::Credit { link } => self.make_ready(link),
+                Event::Credit { link } => self.handle_credit(now, link),
                 other => {
                     // What a link brought or settled before it went counts.
                     self.enqueue_arrivals(now, buffer, scratch);
@@ -205,7 +224,7 @@ impl Connection {
     fn handle_rare_event(&mut self, now: Now, event: Event, scratch: &mut Scratch) {
         match event {
             Event::Credentials(credentials) => self.credentials = Some(credentials),
-            Event::Opened => self.handle_open(),
+            Event::Opened => self.handle_open(scratch),
             Event::Begun { session } => {
                 self.record.enter_session(session.index() as u32, now.wall_ms);
             }
@@ -246,7 +265,19 @@ impl Connection {
         }
     }
 
+    /// The receiver of a link has said how much it takes.
+    fn handle_credit(&mut self, now: Now, id: LinkId) {
+        if self.engine.link(id).is_some_and(|link| link.is_flow_due() || link.drain()) {
+            self.note_available(id);
+        }
+        self.note_state(now, id);
+        self.make_ready(id);
+    }
+
     fn handle_disposition(&mut self, now: Now, told: Told, scratch: &mut Scratch) {
+        if let Some(DeliveryState::Transactional { .. }) = told.state {
+            return self.refuse_transaction(now, &told, scratch);
+        }
         let Some(fate) = Fate::of(&told) else { return };
         let Told { session, first, last, settled, state } = told;
         let settlements = &mut scratch.settlements;
@@ -259,8 +290,38 @@ impl Connection {
         }
     }
 
-    fn settle(&mut self, now: Now, scratch: &mut Scratch) {
+    /// Ends the links of deliveries that are to be settled within a transaction.
+    #[cold]
+    fn refuse_transaction(&mut self, now: Now, told: &Told, scratch: &mut Scratch) {
+        let Told { session, first, last, .. } = *told;
+        let mut named = Vec::new();
+        self.engine.resolve_outgoing(session, first, last, false, &mut |link, _, _| {
+            if named.last() != Some(&link) {
+                named.push(link);
+            }
+        });
+        for link in named {
+            self.detach_with(now, link, refusal::no_transaction(), scratch);
+        }
+    }
+
+    /// Tells queues what was settled.
+    pub(crate) fn settle(&mut self, now: Now, scratch: &mut Scratch) {
         scratch.settlements.flush(now, &mut self.links, &mut scratch.wakeups);
+        let touched = scratch.settlements.take_touched();
+        if touched.is_empty() {
+            return;
+        }
+        for link in &touched {
+            self.note_state(now, *link);
+        }
+        scratch.settlements.return_touched(touched);
+        for link in std::mem::take(&mut self.full) {
+            if let Some(outgoing) = self.links.outgoing(link) {
+                outgoing.full = false;
+                self.make_ready(link);
+            }
+        }
     }
 
     fn window_opened(&mut self, session: SessionId) {
@@ -289,8 +350,9 @@ impl Connection {
     }
 
     pub(crate) fn queue_gone(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
-        let error = AmqpError::new(condition::RESOURCE_DELETED, "the queue was deleted");
-        self.detach_with(now, id, error, scratch);
+        let queue = self.links.get_mut(id).and_then(|slot| slot.end.queue());
+        let name = queue.map_or_else(String::new, |queue| queue.name().to_owned());
+        self.detach_with(now, id, QueueError::Deleted { name }.to_amqp(), scratch);
     }
 
     fn end_session(&mut self, now: Now, session: SessionId, scratch: &mut Scratch) {
@@ -335,9 +397,10 @@ impl Connection {
         self.mechanism
     }
 
-    pub(crate) fn count_sent(&mut self, id: LinkId, messages: usize) {
+    pub(crate) fn count_sent(&mut self, now: Now, id: LinkId, messages: usize) {
         self.record.messages_out.add(messages as u64);
         self.count(id, messages);
+        self.note_state(now, id);
     }
 
     pub(crate) fn count_received(&mut self, id: LinkId, messages: usize) {
@@ -346,13 +409,23 @@ impl Connection {
     }
 
     fn count(&mut self, id: LinkId, messages: usize) {
-        let link = self.engine.link(id);
-        let (credit, unsettled) = link.map_or((0, 0), |link| (link.credit(), link.unsettled()));
         if let Some(slot) = self.links.get_mut(id) {
-            let record: &LinkRecord = &slot.record;
-            record.messages.add(messages as u64);
-            record.credit.set(u64::from(credit));
-            record.unsettled.set(u64::from(unsettled));
+            slot.record.messages.add(messages as u64);
+        }
+    }
+
+    /// Tells management the credit of a link, and what is unsettled on it.
+    pub(crate) fn note_state(&mut self, now: Now, id: LinkId) {
+        let Some(link) = self.engine.link(id) else { return };
+        let (credit, unsettled) = (u64::from(link.credit()), u64::from(link.unsettled()));
+        let Some(slot) = self.links.get_mut(id) else { return };
+        let record: &LinkRecord = &slot.record;
+        record.credit.set(credit);
+        record.unsettled.set(unsettled);
+        match (credit, record.without_credit_since_ms.get()) {
+            (0, 0) => record.without_credit_since_ms.set(now.mono_ms.max(1)),
+            (0, _) | (_, 0) => {}
+            _ => record.without_credit_since_ms.set(0),
         }
     }
 }

@@ -1,16 +1,16 @@
-use std::io;
 use std::sync::Arc;
 
-use mochila_broker::{Budget, MessageMeta, ProducerId, Reservation, SharedQueue, Wakeups};
-use mochila_engine::{LinkId, TransferEvent};
-use mochila_wire::section::{self, StreamScanner};
-use mochila_wire::{AmqpError, DecodeError, DeliveryState, Now, Sections, condition};
+use mochila_broker::{MessageMeta, ProducerId, SharedQueue, Wakeups};
+use mochila_engine::{self as engine, LinkId, TransferEvent};
+use mochila_wire::performative::ReceiverSettleMode;
+use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
-use crate::arrival::{Arrival, Large, Sender};
+use crate::arrival::{Answer, Arrival, Landed, Sender};
 use crate::connection::Connection;
-use crate::large::LargeFile;
+use crate::inspection::Inspection;
 use crate::node::MANAGEMENT;
-use crate::{Node, Scratch};
+use crate::partial::{PartError, Partial};
+use crate::{Scratch, refusal};
 
 /// Our end of a link on which the peer sends.
 pub(crate) struct Incoming {
@@ -19,6 +19,8 @@ pub(crate) struct Incoming {
     pub(crate) partial: Option<Partial>,
     /// The queue was made for this link, and goes with it.
     pub(crate) owns_queue: bool,
+    /// Who settles first, where a delivery does not say.
+    pub(crate) settle_mode: ReceiverSettleMode,
 }
 
 /// Where the messages of a link go.
@@ -31,24 +33,6 @@ pub(crate) enum Destination {
     Management,
 }
 
-/// A delivery that has arrived in part.
-pub(crate) struct Partial {
-    sender: Sender,
-    /// All of it, or the first bytes of a large one.
-    bytes: Vec<u8>,
-    reserved: Reservation,
-    large: Option<LargePartial>,
-    size: u64,
-}
-
-/// The part of a large message that is in a file, and the scanner that has seen all of it.
-struct LargePartial {
-    file: Box<dyn LargeFile>,
-    scanner: StreamScanner,
-    /// The sections before the body.
-    sections: Sections,
-}
-
 impl Connection {
     /// Takes in one transfer frame.
     #[inline]
@@ -59,12 +43,20 @@ impl Connection {
         transfer: &TransferEvent,
         scratch: &mut Scratch,
     ) {
+        if let Some(DeliveryState::Transactional { .. }) = transfer.state.as_deref() {
+            return self.detach_with(now, transfer.link, refusal::no_transaction(), scratch);
+        }
+        if transfer.resume {
+            // It resumes a delivery of which nothing is kept: such are ignored (part 2, 2.7.5).
+            return self.grant_credit(now, transfer.link, scratch);
+        }
         let sender = Sender {
             link: transfer.link,
             session: transfer.session,
             delivery_id: transfer.delivery_id,
             message_format: transfer.message_format,
             settled: transfer.settled,
+            settle_mode: transfer.rcv_settle_mode,
         };
         if transfer.is_whole() {
             let arrival = Arrival::InBuffer(transfer.payload());
@@ -85,53 +77,45 @@ impl Connection {
         scratch: &mut Scratch,
     ) {
         let bytes = arrival.bytes(buffer);
-        let limits = &self.node.settings.limits;
-        let scanned = match &arrival {
-            // All of it was scanned as it arrived.
-            Arrival::Large(large) => Ok(large.sections),
-            Arrival::InBuffer(_) | Arrival::Owned(_) => section::scan(bytes, limits),
-        };
-        let sections = match scanned {
+        let message_format = sender.message_format;
+        let inspection = Inspection { settings: &self.node.settings, message_format };
+        let sections = match inspection.inspect(bytes, &arrival) {
             Ok(sections) => sections,
-            Err(error) => {
-                let error = not_a_message(sender.message_format, &error);
-                return self.refuse_delivery(now, sender, error, scratch);
-            }
+            Err(error) => return self.refuse_delivery(now, sender, error, scratch),
         };
-        let mut meta = MessageMeta::read(&sections, bytes);
-        meta.message_format = sender.message_format;
+        let meta = MessageMeta { message_format, ..MessageMeta::read(&sections, bytes) };
         let Some(incoming) = self.links.incoming(sender.link) else { return };
-        let queue = match &mut incoming.destination {
-            Destination::Queue { queue, .. } => queue,
+        let delivery = (sender.delivery_id, sender.answer(incoming.settle_mode));
+        let (queue, is_held_back) = match &mut incoming.destination {
+            Destination::Queue { queue, .. } => (queue, true),
             Destination::Anonymous { last } => {
                 let to = sections.to(bytes).unwrap_or_default();
+                if to == MANAGEMENT {
+                    return self.handle_request(now, buffer, sender, &arrival, scratch);
+                }
                 let known =
                     last.as_ref().is_some_and(|(name, queue)| name == to && !queue.is_deleted());
                 if !known {
-                    let to = to.to_owned();
-                    match self.node.broker.open(&to) {
-                        Ok(queue) => *last = Some((to, queue)),
-                        Err(error) => {
-                            return self.refuse_delivery(now, sender, error.to_amqp(), scratch);
-                        }
+                    match self.node.open(to) {
+                        Ok(queue) => *last = Some((to.to_owned(), queue)),
+                        Err(error) => return self.refuse_delivery(now, sender, error, scratch),
                     }
                 }
                 match last {
-                    Some((_, queue)) => queue,
+                    Some((_, queue)) => (queue, false),
                     None => return,
                 }
             }
             Destination::Management => {
-                let request = bytes.to_vec();
-                return self.handle_request(now, sender, &request, scratch);
+                return self.handle_request(now, buffer, sender, &arrival, scratch);
             }
         };
         if !scratch.arrivals.joins(sender.link, queue) {
             let queue = Arc::clone(queue);
             self.enqueue_arrivals(now, buffer, scratch);
-            scratch.arrivals.start(sender.link, sender.session, &queue);
+            scratch.arrivals.start(&sender, queue, is_held_back);
         }
-        scratch.arrivals.push(sender, arrival, &sections, meta);
+        scratch.arrivals.push(delivery, arrival, &sections, meta);
     }
 
     /// Enqueues the messages collected so far, and gives their sender credit again.
@@ -139,32 +123,49 @@ impl Connection {
         let arrivals = &mut scratch.arrivals;
         let budget = self.node.broker.budget();
         let count = arrivals.len();
-        let from = arrivals.enqueue(now, buffer, budget, &mut self.engine, &mut scratch.wakeups);
-        if let Some(link) = from {
-            self.count_received(link, count);
-            self.grant_credit(now, link, scratch);
+        let landed = arrivals.enqueue(now, buffer, budget, &mut self.engine, &mut scratch.wakeups);
+        let Some(Landed { link, is_refused }) = landed else { return };
+        self.count_received(link, count);
+        if is_refused {
+            self.lower_credit(now, link, scratch);
         }
+        self.grant_credit(now, link, scratch);
     }
 
     /// Tops up a sender's credit once half of it is used, if its queue lets it.
     pub(crate) fn grant_credit(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
         let window = self.node.settings.credit_window;
-        let Some(link) = self.engine.link(id) else { return };
-        if link.credit() > window / 2 {
-            return;
+        let Some(credit) = self.engine.link(id).map(engine::Link::credit) else { return };
+        if credit <= window / 2
+            && let Some(granted) = self.allowance(now, id, scratch)
+            && granted > credit
+        {
+            self.engine.grant(id, granted);
         }
-        let Some(incoming) = self.links.incoming(id) else { return };
-        let granted = match &incoming.destination {
+        self.note_state(now, id);
+    }
+
+    /// Takes credit back that a full queue would only answer with rejections.
+    fn lower_credit(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
+        let Some(credit) = self.engine.link(id).map(engine::Link::credit) else { return };
+        if let Some(granted) = self.allowance(now, id, scratch)
+            && granted < credit
+        {
+            self.engine.grant(id, granted);
+        }
+    }
+
+    /// How much credit a sender may have; with none it is woken when it may have some.
+    fn allowance(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) -> Option<u32> {
+        let window = self.node.settings.credit_window;
+        Some(match &self.links.incoming(id)?.destination {
             Destination::Queue { queue, producer } => {
                 let (granted, wakeups) = queue.grant(now, *producer, window);
                 scratch.wakeups.merge(wakeups);
                 granted
             }
             Destination::Anonymous { .. } | Destination::Management => window,
-        };
-        if granted > link.credit() {
-            self.engine.grant(id, granted);
-        }
+        })
     }
 
     /// Takes in a frame that is not a whole delivery.
@@ -221,101 +222,21 @@ impl Connection {
         scratch: &mut Scratch,
     ) {
         tracing::debug!(link = ?sender.link, %error, "a message is rejected");
-        if !sender.settled {
-            let state = DeliveryState::Rejected { error: Some(Box::new(error)) };
-            let id = sender.delivery_id;
-            self.engine.settle_incoming(sender.session, id, id, state, true);
-        }
+        let state = DeliveryState::Rejected { error: Some(Box::new(error)) };
+        self.answer(sender, state);
         self.grant_credit(now, sender.link, scratch);
     }
-}
 
-/// Why a part of a message cannot be taken in.
-enum PartError {
-    /// The link takes no messages of that size: it is detached.
-    TooLarge { limit: u64 },
-    /// The delivery is rejected, and the link goes on.
-    Rejected(AmqpError),
-}
-
-impl Partial {
-    fn new(sender: Sender, budget: &Arc<Budget>) -> Partial {
-        let reserved = Reservation::nothing(budget);
-        Partial { sender, bytes: Vec::new(), reserved, large: None, size: 0 }
-    }
-
-    fn append(&mut self, part: &[u8], node: &Node) -> Result<(), PartError> {
-        let settings = &node.settings;
-        self.size += part.len() as u64;
-        if settings.max_message_bytes > 0 && self.size > settings.max_message_bytes {
-            return Err(PartError::TooLarge { limit: settings.max_message_bytes });
-        }
-        if let Some(large) = &mut self.large {
-            return large.append(part).map_err(PartError::Rejected);
-        }
-        let reserved = node.broker.budget().reserve(part.len() as u64);
-        self.reserved.merge(reserved.map_err(|over| PartError::Rejected(over.to_amqp()))?);
-        self.bytes.extend_from_slice(part);
-        if self.bytes.len() >= settings.large_message_bytes {
-            self.spill(node).map_err(PartError::Rejected)?;
-        }
-        Ok(())
-    }
-
-    /// Moves what has arrived to a file; only the sections before the body stay in memory.
-    fn spill(&mut self, node: &Node) -> Result<(), AmqpError> {
-        let limits = &node.settings.limits;
-        let head = section::scan_head(&self.bytes, limits).map_err(|error| damaged(&error))?;
-        let head = head.ok_or_else(|| {
-            let text = "the sections before the body of a large message are too large";
-            AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
-        })?;
-        let file = node.large_files.create().map_err(|error| on_disk(&error))?;
-        let mut large = LargePartial { file, scanner: StreamScanner::new(limits), sections: head };
-        large.append(&self.bytes)?;
-        self.large = Some(large);
-        self.bytes.truncate(head.body_start());
-        self.bytes.shrink_to_fit();
-        self.reserved.shrink_to(self.bytes.len() as u64);
-        Ok(())
-    }
-
-    fn finish(self) -> Result<Arrival, AmqpError> {
-        match self.large {
-            None => Ok(Arrival::Owned(self.bytes)),
-            Some(large) => {
-                large.scanner.finish().map_err(|error| damaged(&error))?;
-                let (head, sections, body) = (self.bytes, large.sections, large.file.finish());
-                Ok(Arrival::Large(Large { head, sections, body }))
-            }
+    /// Tells a sender what became of one delivery.
+    pub(crate) fn answer(&mut self, sender: Sender, state: DeliveryState) {
+        let link_mode = self.links.incoming(sender.link).map(|incoming| incoming.settle_mode);
+        let answer = sender.answer(link_mode.unwrap_or_default());
+        if answer != Answer::Nothing {
+            let id = sender.delivery_id;
+            let settles = answer == Answer::Settles;
+            self.engine.settle_incoming(sender.session, id, id, state, settles);
         }
     }
-}
-
-impl LargePartial {
-    fn append(&mut self, part: &[u8]) -> Result<(), AmqpError> {
-        self.scanner.push(part).map_err(|error| damaged(&error))?;
-        self.file.append(part).map_err(|error| on_disk(&error))
-    }
-}
-
-/// A message of another format is carried as it is, as long as it is made of the same sections.
-fn not_a_message(message_format: u32, error: &DecodeError) -> AmqpError {
-    if message_format == 0 {
-        return damaged(error);
-    }
-    let text =
-        format!("a message of format {message_format:#010x} is not made of sections: {error}");
-    AmqpError::new(condition::NOT_IMPLEMENTED, text)
-}
-
-fn damaged(error: &DecodeError) -> AmqpError {
-    AmqpError::new(condition::DECODE_ERROR, format!("the message is damaged: {error}"))
-}
-
-fn on_disk(error: &io::Error) -> AmqpError {
-    let text = format!("a large message cannot be kept on disk: {error}");
-    AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
 }
 
 impl Destination {

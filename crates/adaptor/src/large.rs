@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use mochila_broker::LargeBody;
+use mochila_broker::{LargeBody, Outcome, Settlement};
 use mochila_engine::Delivery;
 
 /// Makes files for messages that are too large for memory; the shell has them.
@@ -49,6 +49,11 @@ impl Departure {
     ) -> Departure {
         let file = Some((file, offset));
         Departure { memory: head, sent_of_memory: 0, file, delivery, begun: false }
+    }
+
+    /// What its queue is told of it.
+    pub(crate) fn ending(&self, outcome: Outcome) -> Settlement {
+        Settlement { position: self.delivery.token, outcome }
     }
 
     /// Fills `piece` with the next bytes, at most `room` of them; true if more follow.

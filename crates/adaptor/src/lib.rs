@@ -6,11 +6,13 @@
 mod arrival;
 mod connection;
 mod incoming;
+mod inspection;
 mod large;
 mod links;
 mod node;
 mod open;
 mod outgoing;
+mod partial;
 mod refusal;
 mod requests;
 mod scratch;

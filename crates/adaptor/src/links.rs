@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
+use mochila_broker::SharedQueue;
 use mochila_engine::{LinkId, SessionId};
 use mochila_management::LinkRecord;
 
-use crate::incoming::Incoming;
+use crate::incoming::{Destination, Incoming};
 use crate::outgoing::Outgoing;
 
 /// The links of a connection, each with what is at our end of it.
@@ -26,6 +27,19 @@ pub(crate) enum End {
     Incoming(Incoming),
     /// We send, the peer receives.
     Outgoing(Outgoing),
+}
+
+impl End {
+    /// The queue at our end, if there is one.
+    pub(crate) fn queue(&self) -> Option<&Arc<SharedQueue>> {
+        match self {
+            End::Incoming(incoming) => match &incoming.destination {
+                Destination::Queue { queue, .. } => Some(queue),
+                Destination::Anonymous { .. } | Destination::Management => None,
+            },
+            End::Outgoing(outgoing) => Some(&outgoing.queue),
+        }
+    }
 }
 
 impl Links {

@@ -31,6 +31,19 @@ pub struct Settings {
     pub max_message_bytes: u64,
     /// What a scanned message may hold.
     pub limits: Limits,
+    /// The most deliveries of one link that the peer has not settled: then it gets no more.
+    pub max_unsettled: u32,
+    /// Whether a link is the same link when its container attaches it on another connection, and is
+    /// then stolen from the first one, as part 2, 2.6.1 says. It is not by default: some clients
+    /// (the Python one of Proton) make link names from container id and address, and mean two links
+    /// when they attach to one address on two connections.
+    pub steal_across_connections: bool,
+    /// Messages that the specification does not allow and many senders send are rejected: those
+    /// without body, and with annotations under other keys than symbols that begin with `x-`.
+    pub strict_messages: bool,
+    /// Every value of a message is looked at before it is taken in, so that what is malformed or
+    /// nested too deep does not reach a consumer.
+    pub verify_bodies: bool,
 }
 
 impl Default for Settings {
@@ -41,6 +54,10 @@ impl Default for Settings {
             large_message_bytes: 1024 * 1024,
             max_message_bytes: 0,
             limits: Limits::default(),
+            max_unsettled: 1_000_000,
+            steal_across_connections: false,
+            strict_messages: false,
+            verify_bodies: false,
         }
     }
 }

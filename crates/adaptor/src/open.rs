@@ -1,21 +1,30 @@
 //! Answering the peer's open: what we offer, and who may connect.
 
-use mochila_management::PeerIdentity;
+use mochila_management::{Claim, ContainerTaken, PeerIdentity};
 use mochila_wire::performative::Open;
 use mochila_wire::{AmqpError, Map, Symbol, Value, condition};
 
+use crate::Scratch;
 use crate::connection::Connection;
 
 /// A peer asks for it to be the only connection of its container: JMS clients with a client id.
 const SOLE_CONNECTION: Symbol = Symbol::from_static("sole-connection-for-container");
 /// We take messages for any address on one link (anonymous terminus).
 const ANONYMOUS_RELAY: Symbol = Symbol::from_static("ANONYMOUS-RELAY");
+/// Which of two connections of a container has to go.
+const SOLE_CONNECTION_POLICY: &str = "sole-connection-enforcement-policy";
+const CLOSE_EXISTING: u64 = 1;
 
 impl Connection {
-    pub(crate) fn handle_open(&mut self) {
+    pub(crate) fn handle_open(&mut self, scratch: &mut Scratch) {
         let Some(peer) = self.engine.peer() else { return };
         let container = peer.container_id.clone();
         let sole = peer.desired_capabilities.contains(&SOLE_CONNECTION);
+        let claim = match sole {
+            true if wants_takeover(peer) => Claim::Takeover,
+            true => Claim::Sole,
+            false => Claim::Shared,
+        };
         let identity = PeerIdentity {
             container: container.clone(),
             user: self.engine.identity().unwrap_or("anonymous").to_owned(),
@@ -23,34 +32,58 @@ impl Connection {
                 "" if self.engine.identity().is_some() => "ANONYMOUS".to_owned(),
                 mechanism => mechanism.to_owned(),
             },
-            process: property(peer, "process")
-                .or_else(|| property(peer, "product"))
-                .unwrap_or_default(),
-            process_id: property(peer, "pid").unwrap_or_default(),
+            process: first_of(peer, &["qpid.client_process", "process", "product"]),
+            process_id: first_of(peer, &["qpid.client_pid", "pid"]),
         };
+        let user = identity.user.clone();
         let directory = self.node.management.directory();
-        let taken = sole && directory.is_container_taken(&container, self.record.id);
+        let opened = directory.open(&self.record, identity, claim, &taken_over(&container));
         let mut offered = vec![ANONYMOUS_RELAY];
         let mut properties = self.engine.config().properties.clone();
-        if sole && !taken {
-            offered.push(SOLE_CONNECTION);
-        }
-        if taken {
-            properties.insert(Symbol::from_static("amqp:connection-establishment-failed"), true);
-        }
-        self.engine.answer_open(offered, properties);
-        if taken {
-            tracing::info!(peer = %self.record.peer_address, container, "the container is connected already");
-            let info = Map::new().with("invalid-field", Symbol::from_static("container-id"));
-            let text = format!("the container '{container}' is connected already");
-            let error = AmqpError::new(condition::INVALID_FIELD, text).with_info(info);
-            self.engine.close(Some(error));
-        } else {
-            tracing::debug!(peer = %self.record.peer_address, container, user = identity.user, "opened");
-            // It is set once: a second open is the engine's to refuse.
-            let _ = self.record.opened.set(identity);
+        match opened {
+            Ok(wakeups) => {
+                scratch.wakeups.merge(wakeups);
+                if sole {
+                    offered.push(SOLE_CONNECTION);
+                }
+                self.engine.answer_open(offered, properties);
+                tracing::debug!(peer = %self.record.peer_address, container, user, "opened");
+            }
+            Err(ContainerTaken) => {
+                properties
+                    .insert(Symbol::from_static("amqp:connection-establishment-failed"), true);
+                self.engine.answer_open(offered, properties);
+                tracing::info!(peer = %self.record.peer_address, container, "the container is connected already");
+                self.engine.close(Some(taken(&container)));
+            }
         }
     }
+}
+
+/// Why a second connection of a container is refused.
+fn taken(container: &str) -> AmqpError {
+    let info = Map::new().with("invalid-field", Symbol::from_static("container-id"));
+    let text = format!("the container '{container}' is connected already");
+    AmqpError::new(condition::INVALID_FIELD, text).with_info(info)
+}
+
+/// Why the first connection of a container is closed.
+fn taken_over(container: &str) -> AmqpError {
+    let info = Map::new().with("sole-connection-enforcement", true);
+    let text = format!("another connection of the container '{container}' takes over");
+    AmqpError::new(condition::RESOURCE_LOCKED, text).with_info(info)
+}
+
+/// Whether the container's old connection is to be closed, instead of the new one being refused
+/// (Enforcing Connection Uniqueness, 2.2).
+fn wants_takeover(peer: &Open) -> bool {
+    let policy = peer.properties.as_ref().and_then(|map| map.get(SOLE_CONNECTION_POLICY));
+    policy.and_then(Value::as_u64) == Some(CLOSE_EXISTING)
+}
+
+/// The first of these properties that the peer's open has.
+fn first_of(peer: &Open, names: &[&str]) -> String {
+    names.iter().find_map(|name| property(peer, name)).unwrap_or_default()
 }
 
 /// A property of the peer's open, as text.

@@ -15,8 +15,9 @@ use crate::large::Departure;
 /// ```text
 ///            credit                 taken all               wake-up
 ///   Idle ──────────────▶ Ready ───────────────▶ Waiting ──────────────▶ Ready
-///    ▲                    │ ▲
-///    └── no credit ───────┘ └── window, output room: stays on the connection's list
+///    ▲                   │ │ ▲
+///    └── no credit ──────┘ │ └── window, output room: stays on the connection's list
+///                          └──── as many unsettled as there may be ───▶ Full, until some are settled
 /// ```
 pub(crate) struct Outgoing {
     pub(crate) queue: Arc<SharedQueue>,
@@ -27,6 +28,8 @@ pub(crate) struct Outgoing {
     pub(crate) default_outcome: Outcome,
     /// On the connection's list of links that may have something to send.
     pub(crate) ready: bool,
+    /// On the connection's list of links with as many unsettled deliveries as there may be.
+    pub(crate) full: bool,
     /// A delivery that does not fit one frame and has been sent in part.
     pub(crate) departure: Option<Departure>,
     /// The queue was made for this link: it goes when the link goes, closed or not, since nothing
@@ -36,7 +39,12 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     /// The link is gone: what it holds gets the default outcome.
-    pub(crate) fn give_up(self, now: Now, wakeups: &mut Wakeups) {
+    pub(crate) fn give_up(mut self, now: Now, wakeups: &mut Wakeups) {
+        if let Some(departure) = self.departure.take_if(|departure| !departure.begun) {
+            // The peer has never heard of it.
+            let released = [departure.ending(Outcome::Release)];
+            wakeups.merge(self.queue.settle(now, self.consumer, &released));
+        }
         let outcome = &self.default_outcome;
         wakeups.merge(self.queue.unsubscribe_with(now, self.consumer, outcome));
         if self.owns_queue {
@@ -91,8 +99,15 @@ impl Connection {
         }
         let room = self.node.settings.output_limit.saturating_sub(self.engine.output().len());
         let Some(outgoing) = self.links.outgoing(id) else { return Turn::Rest };
+        let unsettled = self.engine.link(id).map_or(0, engine::Link::unsettled);
         let Some(mut wire) = self.engine.outgoing(id) else { return Turn::Rest };
-        let limit = take_limit(&mut wire, room);
+        let mut limit = take_limit(&mut wire, room);
+        let more_unsettled = self.node.settings.max_unsettled.saturating_sub(unsettled);
+        if more_unsettled == 0 && limit.messages > 0 && !outgoing.full {
+            outgoing.full = true;
+            self.full.push(id);
+        }
+        limit.messages = limit.messages.min(more_unsettled);
         if limit.messages == 0 {
             // Without credit, or with the session's window closed, it must not keep others waiting.
             self.idle(now, id, scratch);
@@ -105,7 +120,7 @@ impl Connection {
             outgoing.queue.take(now, outgoing.consumer, limit, &mut scratch.taken);
         scratch.wakeups.merge(wakeups);
         let sent = self.send_taken(now, id, scratch);
-        self.count_sent(id, sent);
+        self.count_sent(now, id, sent);
         if self.links.outgoing(id).is_some_and(|outgoing| outgoing.departure.is_some()) {
             // It takes again, or drains, when that message is out.
             self.idle(now, id, scratch);
@@ -116,17 +131,29 @@ impl Connection {
             Taking::More => Turn::Again,
             // The queue takes it for idle now; so it is, unless credit and window allow for more.
             Taking::Satisfied => {
+                if self.engine.link(id).is_some_and(engine::Link::drain) {
+                    self.note_available(id);
+                }
                 let wire = self.engine.outgoing(id);
                 let may_send = wire.is_some_and(|mut wire| wire.capacity() > 0);
                 if may_send { Turn::Again } else { Turn::Rest }
             }
             Taking::Waiting => {
                 if self.engine.link(id).is_some_and(engine::Link::is_draining) {
+                    self.engine.set_available(id, 0);
                     self.engine.drained(id);
                     self.idle(now, id, scratch);
                 }
                 Turn::Rest
             }
+        }
+    }
+
+    /// Has the next flow say how many messages wait.
+    pub(crate) fn note_available(&mut self, id: LinkId) {
+        if let Some(outgoing) = self.links.outgoing(id) {
+            let available = outgoing.queue.available();
+            self.engine.set_available(id, u32::try_from(available).unwrap_or(u32::MAX));
         }
     }
 
@@ -201,8 +228,9 @@ impl Connection {
         if !positions.is_empty() {
             wakeups.merge(outgoing.queue.accept(now, outgoing.consumer, positions));
         }
-        if outgoing.departure.is_some() && self.depart(now, id, scratch) {
-            sent += 1;
+        if outgoing.departure.is_some() {
+            // It is counted when it is out.
+            self.depart(now, id, scratch);
         }
         sent
     }
@@ -219,6 +247,10 @@ impl Connection {
             }
             let Some(mut wire) = self.engine.outgoing(id) else { return false };
             let may_start = wire.capacity() > 0;
+            if !may_start && !departure.begun && wire.room() > 0 {
+                self.take_back(now, id, scratch);
+                return true;
+            }
             if wire.room() == 0 || !(departure.begun || may_start) {
                 return false;
             }
@@ -252,15 +284,22 @@ impl Connection {
             let positions = [departure.delivery.token];
             scratch.wakeups.merge(outgoing.queue.accept(now, outgoing.consumer, &positions));
         }
-        self.count_sent(id, 1);
+        self.count_sent(now, id, 1);
+    }
+
+    /// The credit for a message went before its first frame could go.
+    fn take_back(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
+        let Some(outgoing) = self.links.outgoing(id) else { return };
+        let Some(departure) = outgoing.departure.take() else { return };
+        let released = [departure.ending(Outcome::Release)];
+        scratch.wakeups.merge(outgoing.queue.settle(now, outgoing.consumer, &released));
     }
 
     /// The rest of a message cannot be read: the receiver forgets it, and the queue rejects it.
     fn give_up_departure(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
         let Some(outgoing) = self.links.outgoing(id) else { return };
         let Some(departure) = outgoing.departure.take() else { return };
-        let rejected =
-            [Settlement { position: departure.delivery.token, outcome: Outcome::Reject }];
+        let rejected = [departure.ending(Outcome::Reject)];
         scratch.wakeups.merge(outgoing.queue.settle(now, outgoing.consumer, &rejected));
         if departure.begun
             && let Some(mut wire) = self.engine.outgoing(id)

@@ -10,9 +10,15 @@ pub(crate) fn refusal(
     AmqpError { condition, description: Some(description.into()), info: None }
 }
 
-/// An address that is not there, or that this peer may not know about: both sound the same.
-pub(crate) fn not_found(address: &str) -> AmqpError {
-    refusal(condition::NOT_FOUND, format!("there is no node named '{address}'"))
+/// A subscription that is to end and is not there.
+pub(crate) fn no_subscription(name: &str) -> AmqpError {
+    refusal(condition::NOT_FOUND, format!("there is no subscription '{name}'"))
+}
+
+/// Something that is to happen within a transaction.
+pub(crate) fn no_transaction() -> AmqpError {
+    let text = "there is no such transaction: this broker has no transactions yet";
+    refusal(condition::TRANSACTION_UNKNOWN_ID, text)
 }
 
 /// A field of an attach that we cannot work with.

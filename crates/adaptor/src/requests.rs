@@ -7,7 +7,7 @@ use mochila_wire::performative::Attach;
 use mochila_wire::terminus::LifetimePolicy;
 use mochila_wire::{AmqpError, DeliveryState, Now, TargetArchetype, section};
 
-use crate::arrival::Sender;
+use crate::arrival::{Arrival, Sender};
 use crate::connection::Connection;
 use crate::{Scratch, refusal};
 
@@ -16,16 +16,17 @@ impl Connection {
     pub(crate) fn handle_request(
         &mut self,
         now: Now,
+        buffer: &[u8],
         sender: Sender,
-        request: &[u8],
+        request: &Arrival,
         scratch: &mut Scratch,
     ) {
-        let response = self.node.management.handle(now, request);
+        // It sees everything that was done before it was made.
+        self.enqueue_arrivals(now, buffer, scratch);
+        self.settle(now, scratch);
+        let response = self.node.management.handle(now, request.bytes(buffer));
         scratch.wakeups.merge(response.wakeups);
-        if !sender.settled {
-            let id = sender.delivery_id;
-            self.engine.settle_incoming(sender.session, id, id, DeliveryState::Accepted, true);
-        }
+        self.answer(sender, DeliveryState::Accepted);
         self.count_received(sender.link, 1);
         self.grant_credit(now, sender.link, scratch);
         let Some(reply_to) = response.reply_to else { return };

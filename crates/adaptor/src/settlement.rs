@@ -11,6 +11,8 @@ pub(crate) struct Settlements {
     /// Deliveries of the disposition that is being handled: link, and position in its queue.
     named: Vec<(LinkId, u64)>,
     link: Option<LinkId>,
+    /// Links whose queues have been told since the last look.
+    touched: Vec<LinkId>,
     accepted: Vec<u64>,
     others: Vec<Settlement>,
 }
@@ -53,9 +55,21 @@ impl Settlements {
         self.named = named;
     }
 
+    /// The links that have fewer unsettled deliveries than before.
+    pub(crate) fn take_touched(&mut self) -> Vec<LinkId> {
+        std::mem::take(&mut self.touched)
+    }
+
+    /// Gives the memory of the list of links back.
+    pub(crate) fn return_touched(&mut self, mut touched: Vec<LinkId>) {
+        touched.clear();
+        self.touched = touched;
+    }
+
     /// Tells the queue.
     pub(crate) fn flush(&mut self, now: Now, links: &mut Links, wakeups: &mut Wakeups) {
         let Some(link) = self.link.take() else { return };
+        self.touched.push(link);
         if let Some(outgoing) = links.outgoing(link) {
             let Outgoing { queue, consumer, .. } = outgoing;
             if !self.accepted.is_empty() {

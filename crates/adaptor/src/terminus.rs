@@ -9,7 +9,7 @@ use mochila_engine::{AttachAnswer, LinkId};
 use mochila_management::{Direction, LinkRecord};
 use mochila_wire::performative::{Attach, Role, SenderSettleMode};
 use mochila_wire::terminus::{
-    DISTRIBUTION_COPY, DISTRIBUTION_MOVE, LifetimePolicy, TerminusDurability,
+    DISTRIBUTION_COPY, DISTRIBUTION_MOVE, LifetimePolicy, TerminusDurability, TerminusExpiryPolicy,
 };
 use mochila_wire::{
     AmqpError, DeliveryState, Map, Now, Source, Symbol, Target, TargetArchetype, Value,
@@ -32,7 +32,7 @@ impl Connection {
         scratch: &mut Scratch,
     ) {
         let result = match peer.role {
-            Role::Receiver => self.attach_outgoing(now, id, peer),
+            Role::Receiver => self.attach_outgoing(now, id, peer, scratch),
             Role::Sender => self.attach_incoming(now, id, peer, scratch),
         };
         if let Err(error) = result {
@@ -42,16 +42,18 @@ impl Connection {
     }
 
     /// The peer receives, so we send: the source is ours.
-    fn attach_outgoing(&mut self, now: Now, id: LinkId, peer: &Attach) -> Result<(), AmqpError> {
+    fn attach_outgoing(
+        &mut self,
+        now: Now,
+        id: LinkId,
+        peer: &Attach,
+        scratch: &mut Scratch,
+    ) -> Result<(), AmqpError> {
         // A null source is how JMS clients ask for a durable subscription to end.
-        let none = || refusal::not_found("of that subscription");
+        let none = || refusal::no_subscription(&peer.name);
         let asked = peer.source.as_ref().ok_or_else(none)?;
         let wanted = Wanted::of_source(asked);
         let is_management = asked.address.as_deref() == Some(MANAGEMENT) && !asked.dynamic;
-        let (queue, owns_queue) = match is_management {
-            true => (self.reply_queue(peer)?, true),
-            false => self.node.queue_for(&wanted)?,
-        };
         let browsing = asked.is_browsing();
         let presettled = peer.snd_settle_mode == SenderSettleMode::Settled;
         let options = ConsumerOptions {
@@ -61,35 +63,46 @@ impl Connection {
             owner: self.record.id,
             waker: Waker::new(Arc::clone(&self.waker), id.index() as u32),
         };
-        let consumer = queue.subscribe(now, options).map_err(|error| error.to_amqp())?;
+        let subscribe = |queue: &SharedQueue| queue.subscribe(now, options.clone());
+        let (queue, owns_queue, consumer) = match is_management {
+            true => {
+                let queue = self.reply_queue(peer)?;
+                let consumer = subscribe(&queue).map_err(|error| error.to_amqp())?;
+                (queue, true, consumer)
+            }
+            false => self.node.link_to(&wanted, subscribe)?,
+        };
         let mut source = source_in_force(asked, &queue, browsing);
         if is_management {
             source.address.clone_from(&asked.address);
         }
         let default_outcome = source.default_outcome.as_ref().and_then(Outcome::of);
-        let mut answer = AttachAnswer::echo(peer);
+        let mut answer = answer_to(peer);
         answer.source = Some(source);
         answer.snd_settle_mode = match presettled {
             true => SenderSettleMode::Settled,
             false => SenderSettleMode::Unsettled,
         };
         self.engine.answer_attach(id, answer);
-        let record = self.enter_link(id, peer, Direction::Out, queue.name(), |record| {
-            record.browsing = browsing;
-            record.exclusive = wanted.exclusive();
-            record.acknowledged = !presettled;
-        });
+        let record = LinkRecord {
+            browsing,
+            exclusive: wanted.exclusive(),
+            acknowledged: !presettled,
+            ..self.link_record(id, peer, Direction::Out, queue.name())
+        };
         let end = End::Outgoing(Outgoing {
             queue,
             consumer,
             presettled,
             default_outcome: default_outcome.unwrap_or_default(),
             ready: false,
+            full: false,
             departure: None,
             owns_queue,
         });
-        self.insert_link(id, end, record);
+        self.insert_link(id, end, record, scratch);
         // Credit may have come before the answer.
+        self.note_state(now, id);
         self.make_ready(id);
         Ok(())
     }
@@ -115,49 +128,54 @@ impl Connection {
             Some(MANAGEMENT) if !asked.dynamic => Destination::Management,
             None | Some("") if !asked.dynamic => Destination::Anonymous { last: None },
             _ => {
-                let (queue, is_own) = self.node.queue_for(&Wanted::of_target(asked))?;
+                let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
+                let attach = |queue: &SharedQueue| queue.attach_producer(now, waker.clone());
+                let wanted = Wanted::of_target(asked);
+                let (queue, is_own, producer) = self.node.link_to(&wanted, attach)?;
                 owns_queue = is_own;
                 target = target_in_force(asked, &queue);
-                let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
-                let producer =
-                    queue.attach_producer(now, waker).map_err(|error| error.to_amqp())?;
                 Destination::Queue { queue, producer }
             }
         };
-        let mut answer = AttachAnswer::echo(peer);
+        let mut answer = answer_to(peer);
         answer.target = Some(target.into());
         answer.max_message_size = self.node.settings.max_message_bytes;
         self.engine.answer_attach(id, answer);
-        let record = self.enter_link(id, peer, Direction::In, destination.name(), |record| {
-            record.acknowledged = peer.snd_settle_mode != SenderSettleMode::Settled;
-        });
-        self.insert_link(
-            id,
-            End::Incoming(Incoming { destination, partial: None, owns_queue }),
-            record,
-        );
+        let record = LinkRecord {
+            acknowledged: peer.snd_settle_mode != SenderSettleMode::Settled,
+            ..self.link_record(id, peer, Direction::In, destination.name())
+        };
+        let settle_mode = peer.rcv_settle_mode;
+        let end = End::Incoming(Incoming { destination, partial: None, owns_queue, settle_mode });
+        self.insert_link(id, end, record, scratch);
         self.grant_credit(now, id, scratch);
         Ok(())
     }
 
-    fn insert_link(&mut self, id: LinkId, end: End, record: Arc<LinkRecord>) {
-        if let Some(link) = self.engine.link(id) {
-            self.links.insert(Slot { id, session: link.session(), end, record });
-        }
+    /// Enters a link here and in the directory.
+    fn insert_link(&mut self, id: LinkId, end: End, record: LinkRecord, scratch: &mut Scratch) {
+        let Some(link) = self.engine.link(id) else { return };
+        let number = id.index() as u32;
+        let record = if self.node.settings.steal_across_connections {
+            let directory = self.node.management.directory();
+            let (record, wakeups) = directory.enter_link(&self.record, number, record);
+            scratch.wakeups.merge(wakeups);
+            record
+        } else {
+            self.record.enter_link(number, record)
+        };
+        self.links.insert(Slot { id, session: link.session(), end, record });
     }
 
-    fn enter_link(
+    fn link_record(
         &self,
         id: LinkId,
         peer: &Attach,
         direction: Direction,
         address: &str,
-        adjust: impl FnOnce(&mut LinkRecord),
-    ) -> Arc<LinkRecord> {
+    ) -> LinkRecord {
         let session = self.engine.link(id).map_or(0, |link| link.session().index() as u32);
-        let mut record = LinkRecord::new(peer.name.clone(), session, direction, address.to_owned());
-        adjust(&mut record);
-        self.record.enter_link(id.index() as u32, record)
+        LinkRecord::new(peer.name.clone(), session, direction, address.to_owned())
     }
 }
 
@@ -212,11 +230,28 @@ impl<'a> Wanted<'a> {
 }
 
 impl Node {
-    /// The queue that a link asks for, and whether it was made for this link alone.
-    pub(crate) fn queue_for(
+    /// Links to the queue that is asked for: the queue, whether it was made for this link alone, and
+    /// what linking to it gave.
+    fn link_to<T>(
         &self,
         wanted: &Wanted<'_>,
-    ) -> Result<(Arc<SharedQueue>, bool), AmqpError> {
+        link: impl Fn(&SharedQueue) -> Result<T, QueueError>,
+    ) -> Result<(Arc<SharedQueue>, bool, T), AmqpError> {
+        for _ in 0..MOST_TRIES {
+            let (queue, is_own) = self.queue_for(wanted)?;
+            match link(&queue) {
+                Ok(linked) => return Ok((queue, is_own, linked)),
+                // It went just then, because nobody used it: somebody does now.
+                Err(QueueError::Deleted { .. }) => {}
+                Err(error) => return Err(error.to_amqp()),
+            }
+        }
+        let name = wanted.address.unwrap_or_default().to_owned();
+        Err(QueueError::Deleted { name }.to_amqp())
+    }
+
+    /// The queue that a link asks for, and whether it was made for this link alone.
+    fn queue_for(&self, wanted: &Wanted<'_>) -> Result<(Arc<SharedQueue>, bool), AmqpError> {
         if wanted.has("topic") || wanted.has("temporary-topic") {
             return Err(refusal::not_implemented("this broker has no topics yet"));
         }
@@ -232,9 +267,21 @@ impl Node {
             .ok_or_else(|| refusal::invalid("a terminus needs an address, or has to be dynamic"))?;
         let queue = match wanted.has("create-on-demand") {
             true => self.create_on_demand(address, wanted),
-            false => self.broker.open(address).map_err(|error| error.to_amqp()),
+            false => self.open(address),
         };
         Ok((queue?, false))
+    }
+
+    /// The queue at an address, made if a pattern says so.
+    pub(crate) fn open(&self, address: &str) -> Result<Arc<SharedQueue>, AmqpError> {
+        let opened = self.broker.open(address);
+        opened.map_err(|error| match error {
+            // What is not there sounds the same as what this peer may not know about.
+            QueueError::InvalidName { .. } if address.starts_with('$') => {
+                QueueError::NotFound { name: address.to_owned() }.to_amqp()
+            }
+            error => error.to_amqp(),
+        })
     }
 
     fn create_on_demand(
@@ -256,11 +303,21 @@ impl Node {
     }
 }
 
+/// An answer that grants what was asked for. Nothing is kept of a link that is suspended: of
+/// deliveries that the peer has kept we have none (part 2, 2.6.13).
+fn answer_to(peer: &Attach) -> AttachAnswer {
+    let unsettled = peer.unsettled.as_ref().map(|_| Map::new());
+    AttachAnswer { unsettled, ..AttachAnswer::echo(peer) }
+}
+
 /// The source as it is in force.
 fn source_in_force(asked: &Source, queue: &SharedQueue, browsing: bool) -> Source {
     Source {
         address: Some(queue.name().to_owned()),
         durable: TerminusDurability::None,
+        // Nothing is kept of a link that is only detached.
+        expiry_policy: TerminusExpiryPolicy::LinkDetach,
+        timeout: 0,
         dynamic_node_properties: node_properties(asked.dynamic_node_properties.as_ref(), queue),
         distribution_mode: Some(if browsing { DISTRIBUTION_COPY } else { DISTRIBUTION_MOVE }),
         // No filter is in force that was not understood.
@@ -276,17 +333,26 @@ fn target_in_force(asked: &Target, queue: &SharedQueue) -> Target {
     Target {
         address: Some(queue.name().to_owned()),
         durable: TerminusDurability::None,
+        // Nothing is kept of a link that is only detached.
+        expiry_policy: TerminusExpiryPolicy::LinkDetach,
+        timeout: 0,
         dynamic_node_properties: node_properties(asked.dynamic_node_properties.as_ref(), queue),
         capabilities: capabilities_in_force(&asked.capabilities),
         ..asked.clone()
     }
 }
 
-/// The arguments in force, where any were asked for.
+/// The properties in force, where any were asked for; their keys are symbols (part 3, 3.5.9).
 fn node_properties(asked: Option<&Map>, queue: &SharedQueue) -> Option<Map> {
-    let mut properties = queue.settings().to_arguments();
-    if let Some(policy) = asked?.get(LifetimePolicy::KEY) {
-        properties.insert(Symbol::from_static(LifetimePolicy::KEY), policy.clone());
+    asked?;
+    let settings = queue.settings();
+    let mut properties = Map::new();
+    for (key, value) in settings.to_arguments() {
+        let Some(key) = key.as_str().and_then(|key| Symbol::new(key).ok()) else { continue };
+        properties.insert(key, value);
+    }
+    if let Some(lifetime) = settings.lifetime {
+        properties.insert(Symbol::from_static(LifetimePolicy::KEY), lifetime.to_value());
     }
     Some(properties)
 }
@@ -296,6 +362,9 @@ fn capabilities_in_force(asked: &[Symbol]) -> Vec<Symbol> {
     let has = |symbol: &&Symbol| QUEUE_CAPABILITIES.contains(&symbol.as_str());
     asked.iter().filter(has).cloned().collect()
 }
+
+/// A queue that is deleted so often while somebody attaches to it is not worth another try.
+const MOST_TRIES: usize = 8;
 
 const QUEUE_CAPABILITIES: [&str; 3] = ["queue", "temporary-queue", "create-on-demand"];
 

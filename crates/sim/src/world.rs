@@ -12,7 +12,7 @@ use mochila_broker::{Broker, BrokerSettings, QueueSettings};
 use mochila_engine::pair::Random;
 use mochila_engine::{ConnectionConfig, Mechanism};
 use mochila_management::{Management, NodeFacts};
-use mochila_wire::{Limits, Now, Symbol};
+use mochila_wire::{Now, Symbol};
 
 use crate::cable::Cable;
 use crate::client::{Client, ClientPlan, Scene};
@@ -224,8 +224,7 @@ fn node(seed: u64, plan: &WorldPlan, disk: &Arc<Disk>, now: Now, random: &mut Ra
         credit_window: plan.credit_window,
         output_limit: *random.pick(&[600, 4_096, 65_536]),
         large_message_bytes: *random.pick(&[2_000, 10_000, 1 << 20]),
-        max_message_bytes: 0,
-        limits: Limits::default(),
+        ..Settings::default()
     };
     let large_files = Arc::clone(disk) as Arc<dyn mochila_adaptor::LargeFiles>;
     Arc::new(Node { broker, management, settings, large_files })

@@ -1,0 +1,105 @@
+//! A delivery that comes in several transfers (part 2, 2.7.5).
+
+use std::io;
+use std::sync::Arc;
+
+use mochila_broker::{Budget, Reservation};
+use mochila_wire::section::{self, StreamScanner};
+use mochila_wire::{AmqpError, Sections, condition};
+
+use crate::Node;
+use crate::arrival::{Arrival, Large, Sender};
+use crate::inspection::damaged;
+use crate::large::LargeFile;
+
+/// A delivery that has arrived in part.
+pub(crate) struct Partial {
+    pub(crate) sender: Sender,
+    /// All of it, or the first bytes of a large one.
+    bytes: Vec<u8>,
+    reserved: Reservation,
+    large: Option<LargePartial>,
+    size: u64,
+}
+
+/// The part of a large message that is in a file, and the scanner that has seen all of it.
+struct LargePartial {
+    file: Box<dyn LargeFile>,
+    scanner: StreamScanner,
+    /// The sections before the body.
+    sections: Sections,
+}
+
+/// Why a part of a message cannot be taken in.
+pub(crate) enum PartError {
+    /// The link takes no messages of that size: it is detached.
+    TooLarge { limit: u64 },
+    /// The delivery is rejected, and the link goes on.
+    Rejected(AmqpError),
+}
+
+impl Partial {
+    pub(crate) fn new(sender: Sender, budget: &Arc<Budget>) -> Partial {
+        let reserved = Reservation::nothing(budget);
+        Partial { sender, bytes: Vec::new(), reserved, large: None, size: 0 }
+    }
+
+    pub(crate) fn append(&mut self, part: &[u8], node: &Node) -> Result<(), PartError> {
+        let settings = &node.settings;
+        self.size += part.len() as u64;
+        if settings.max_message_bytes > 0 && self.size > settings.max_message_bytes {
+            return Err(PartError::TooLarge { limit: settings.max_message_bytes });
+        }
+        if let Some(large) = &mut self.large {
+            return large.append(part).map_err(PartError::Rejected);
+        }
+        let reserved = node.broker.budget().reserve(part.len() as u64);
+        self.reserved.merge(reserved.map_err(|over| PartError::Rejected(over.to_amqp()))?);
+        self.bytes.extend_from_slice(part);
+        if self.bytes.len() >= settings.large_message_bytes {
+            self.spill(node).map_err(PartError::Rejected)?;
+        }
+        Ok(())
+    }
+
+    /// Moves what has arrived to a file; only the sections before the body stay in memory.
+    fn spill(&mut self, node: &Node) -> Result<(), AmqpError> {
+        let limits = &node.settings.limits;
+        let head = section::scan_head(&self.bytes, limits).map_err(|error| damaged(&error))?;
+        let head = head.ok_or_else(|| {
+            let text = "the sections before the body of a large message are too large";
+            AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
+        })?;
+        let file = node.large_files.create().map_err(|error| on_disk(&error))?;
+        let mut large = LargePartial { file, scanner: StreamScanner::new(limits), sections: head };
+        large.append(&self.bytes)?;
+        self.large = Some(large);
+        self.bytes.truncate(head.body_start());
+        self.bytes.shrink_to_fit();
+        self.reserved.shrink_to(self.bytes.len() as u64);
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Result<Arrival, AmqpError> {
+        match self.large {
+            None => Ok(Arrival::Owned(self.bytes)),
+            Some(large) => {
+                let body_kind = large.scanner.finish().map_err(|error| damaged(&error))?;
+                let (head, sections, body) = (self.bytes, large.sections, large.file.finish());
+                Ok(Arrival::Large(Large { head, sections, body_kind, body }))
+            }
+        }
+    }
+}
+
+impl LargePartial {
+    fn append(&mut self, part: &[u8]) -> Result<(), AmqpError> {
+        self.scanner.push(part).map_err(|error| damaged(&error))?;
+        self.file.append(part).map_err(|error| on_disk(&error))
+    }
+}
+
+fn on_disk(error: &io::Error) -> AmqpError {
+    let text = format!("a large message cannot be kept on disk: {error}");
+    AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
+}

@@ -1,0 +1,25 @@
+//! What a broker's peers see on the wire, told with raw frames and with engines as clients.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod annotations;
+mod attaching;
+mod bench;
+mod browsing;
+mod credit;
+mod dynamic_nodes;
+mod heads;
+mod jms;
+mod kills;
+mod large_messages;
+mod lifetimes;
+mod limits;
+mod malformed;
+mod management;
+mod opening;
+mod outcomes;
+mod qpid;
+mod relay;
+mod settlement;
+mod stealing;
+mod windows;

@@ -171,7 +171,7 @@ impl Queue {
         let id = self.distributor.add(options);
         let consumers = self.distributor.len() as u32;
         self.counters.most_consumers = self.counters.most_consumers.max(consumers);
-        self.settle_down(now);
+        self.welcome(now);
         Ok(id)
     }
 
@@ -200,7 +200,7 @@ impl Queue {
     ) -> Result<ProducerId, QueueError> {
         self.check_open(name)?;
         let id = self.producers.add(waker);
-        self.settle_down(now);
+        self.welcome(now);
         Ok(id)
     }
 
@@ -367,14 +367,25 @@ impl Queue {
             self.producers.call(most, &mut self.wakeups);
         }
         self.distributor.balance(self.messages.available(), &mut self.wakeups);
-        let links = (self.distributor.len() + self.producers.len()) as u64;
-        let current = Use { links, messages: self.messages.len() };
-        if links == 0 && current.messages == 0 {
+        let current = self.current_use();
+        if current.links == 0 && current.messages == 0 {
             self.messages.trim();
         }
         if self.lifetime.is_over(now.mono_ms, current) {
             self.close();
         }
+    }
+
+    /// What has to be looked at when somebody new is linked: nobody is called because of that. If
+    /// the queue's time has come all the same, the timer ends it.
+    fn welcome(&mut self, now: Now) {
+        let current = self.current_use();
+        self.lifetime.is_over(now.mono_ms, current);
+    }
+
+    fn current_use(&self) -> Use {
+        let links = (self.distributor.len() + self.producers.len()) as u64;
+        Use { links, messages: self.messages.len() }
     }
 
     /// Nothing goes in or out any more; those who are still linked are called to notice.

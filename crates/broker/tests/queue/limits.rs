@@ -91,6 +91,24 @@ fn no_more_producers_go_on_at_a_time_than_there_is_room_for() {
 }
 
 #[test]
+fn a_newcomer_does_not_swallow_the_call_of_a_producer_that_waits() {
+    let settings =
+        QueueSettings { max_count: Some(10), flow_stop_count: Some(1), ..QueueSettings::default() };
+    let mut bench = QueueBench::new(settings);
+    let producers = [bench.producer(), bench.producer(), bench.producer()];
+    let consumer = bench.consumer();
+    bench.send_numbers(0..2);
+    producers.iter().for_each(|producer| assert_eq!(bench.grant(*producer, 5), 0));
+    let positions = bench.take(consumer, 2).positions();
+    bench.accept(consumer, &positions);
+    assert_eq!(bench.woken(), [producers[0].key, producers[1].key]);
+    bench.consumer();
+    bench.producer();
+    bench.grant(producers[0], 5);
+    assert_eq!(bench.woken(), [producers[2].key]);
+}
+
+#[test]
 fn a_producer_that_leaves_the_line_does_not_hold_up_the_next() {
     let mut bench = QueueBench::new(limited(1));
     let producers = [bench.producer(), bench.producer()];

@@ -88,6 +88,8 @@ struct ModelConsumer {
 struct ModelProducer {
     bench: BenchProducer,
     waits: bool,
+    /// It has been called and is on its way.
+    called: bool,
 }
 
 struct Model {
@@ -151,7 +153,8 @@ impl Model {
             Step::Purge { most } => self.purge(*most),
             Step::Pass { ms } => self.pass(*ms),
             Step::Attach => {
-                let producer = ModelProducer { bench: self.bench.producer(), waits: false };
+                let producer =
+                    ModelProducer { bench: self.bench.producer(), waits: false, called: false };
                 self.producers.push(producer);
             }
             Step::Detach { producer: index } => {
@@ -416,6 +419,7 @@ impl Model {
         assert!(credit <= want);
         assert_eq!(credit == 0, closed || want == 0);
         self.producers[index].waits = closed && want > 0;
+        self.producers[index].called = false;
     }
 
     fn note_woken(&mut self) {
@@ -424,7 +428,7 @@ impl Model {
                 consumer.interest = Interest::Expected;
             }
             if let Some(producer) = self.producers.iter_mut().find(|p| p.bench.key == key) {
-                producer.waits = false;
+                producer.called |= std::mem::take(&mut producer.waits);
             }
         }
     }
@@ -469,6 +473,10 @@ impl Model {
                 }
                 None => break,
             }
+        }
+        while let Some(index) = self.producers.iter().position(|producer| producer.called) {
+            self.grant(index, 1);
+            self.note_woken();
         }
         self.check_nobody_waits_in_vain(true);
     }

@@ -14,6 +14,7 @@ mod window;
 use serde_json::{Value, json};
 
 use crate::failure::Outcome;
+use crate::output::show;
 use broker::Broker;
 use figures::Figures;
 pub(crate) use options::Options;
@@ -32,7 +33,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         Scenario::Idle => idle::run(options)?,
         Scenario::Backlog => backlog::run(options)?,
     };
-    print!("{}", figures.summary());
+    show(&figures.summary())?;
     if let Some(path) = &options.scenario_flags.json {
         let report = report(options, scenario, &figures);
         let text = serde_json::to_string_pretty(&report).map_err(std::io::Error::from)?;

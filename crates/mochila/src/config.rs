@@ -8,6 +8,7 @@ use mochila_wire::{Map, Value};
 
 use crate::failure::{Failure, Outcome};
 use crate::management::{Entity, Management, Subject};
+use crate::output::show;
 use crate::table::{Column, Format, Table};
 use arguments::{declared_arguments, listed_flags, value_of};
 pub(crate) use options::Options;
@@ -148,8 +149,7 @@ impl Config<'_> {
             }
             Command::Log { levels: None } => {
                 let broker = self.management.read(BROKER)?.unwrap_or_default();
-                println!("Log level: {}", broker.text("logLevel"));
-                Ok(())
+                show(&format!("Log level: {}\n", broker.text("logLevel")))
             }
             Command::Shutdown => self.on_broker("SHUTDOWN", Map::new()).map(|_| ()),
         }
@@ -163,8 +163,7 @@ impl Config<'_> {
         // A broker without exchanges does not know the type; it has none of them.
         let exchanges = self.management.query("exchange").unwrap_or_default();
         let queues = self.management.query("queue")?;
-        print!("{}", overview::totals(&exchanges, &queues));
-        Ok(())
+        show(&overview::totals(&exchanges, &queues))
     }
 
     fn queues(&mut self, filter: &str) -> Outcome {
@@ -174,11 +173,10 @@ impl Config<'_> {
         }
         if self.options.recursive {
             let bindings = self.management.query("binding").unwrap_or_default();
-            print!("{}", overview::queues_with_bindings(&queues, &bindings));
+            show(&overview::queues_with_bindings(&queues, &bindings))
         } else {
-            print!("{}", overview::queues(&queues));
+            show(&overview::queues(&queues))
         }
-        Ok(())
     }
 
     fn exchanges(&mut self, filter: &str) -> Outcome {
@@ -191,11 +189,10 @@ impl Config<'_> {
         }
         if self.options.recursive {
             let bindings = self.management.query("binding")?;
-            print!("{}", overview::exchanges_with_bindings(&exchanges, &bindings));
+            show(&overview::exchanges_with_bindings(&exchanges, &bindings))
         } else {
-            print!("{}", overview::exchanges(&exchanges));
+            show(&overview::exchanges(&exchanges))
         }
-        Ok(())
     }
 
     fn list(&mut self, kind: &str) -> Outcome {
@@ -211,7 +208,7 @@ impl Config<'_> {
             let (present, missing): (Vec<_>, Vec<_>) =
                 wanted.iter().cloned().partition(|name| known.contains(name));
             for name in missing {
-                println!("Warning: No such property '{name}' for type '{kind}'");
+                show(&format!("Warning: No such property '{name}' for type '{kind}'\n"))?;
             }
             present
         } else {
@@ -231,8 +228,7 @@ impl Config<'_> {
             };
             table.rows.push(shown.iter().map(cell).collect());
         }
-        print!("{}", table.text());
-        Ok(())
+        show(&table.text())
     }
 
     fn extra_arguments(&self) -> Map {

@@ -53,6 +53,10 @@ impl std::error::Error for Failure {}
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
+        // Whoever reads our output has had enough of it; that is not worth a word.
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Self::silent();
+        }
         Self::new("IOError", error)
     }
 }

@@ -10,6 +10,7 @@ mod invocation;
 mod link_tools;
 mod log_options;
 mod management;
+mod output;
 mod pace;
 mod progress;
 mod receive;

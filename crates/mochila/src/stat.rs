@@ -7,6 +7,7 @@ use mochila_wire::Value;
 
 use crate::failure::{Failure, Outcome};
 use crate::management::{Management, Subject};
+use crate::output::show;
 use crate::table::{NoSuchColumn, Table};
 pub(crate) use options::Options;
 
@@ -16,8 +17,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let tables = tables(options, &mut management);
     management.close();
     let texts: Vec<String> = tables?.iter().map(Table::text).collect();
-    print!("{}", texts.join("\n"));
-    Ok(())
+    show(&texts.join("\n"))
 }
 
 fn tables(options: &Options, management: &mut Management) -> Outcome<Vec<Table>> {

@@ -53,10 +53,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }
         Action::Del(named) => named.file.users()?.remove(&named.name).map_err(failure),
         Action::List(file) => {
-            for name in file.users()?.names().map_err(failure)? {
-                println!("{name}");
-            }
-            Ok(())
+            let names = file.users()?.names().map_err(failure)?;
+            let lines = names.iter().map(|name| format!("{name}\n"));
+            crate::output::show(&lines.collect::<String>())
         }
     }
 }

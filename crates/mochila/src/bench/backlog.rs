@@ -3,16 +3,17 @@
 use std::time::{Duration, Instant};
 
 use super::client::{Program, UsageFiles};
-use super::figures::Figures;
+use super::figures::{Figures, row};
 use super::flow::{receiver_args, sender_args, start, unlimited};
 use super::queues::Queues;
 use super::{Broker, Options};
 use crate::failure::{Failure, Outcome};
+use crate::output::show;
 
 /// Measures memory per message, and what comes back.
 pub(super) fn run(options: &Options) -> Outcome<Figures> {
     let mut figures = Figures::default();
-    println!("fill-tp\tdrain-tp\tbytes/msg\tover-payload\tfull-MiB\tafter-MiB");
+    show(&row(&["fill-tp", "drain-tp", "bytes/msg", "overhead", "full-MiB", "after-MiB"]))?;
     for _ in 0..options.repeat() {
         measure(options, &mut figures)?;
     }
@@ -36,11 +37,15 @@ fn measure(options: &Options, figures: &mut Figures) -> Outcome {
     let grown = full.rss_bytes.saturating_sub(empty.rss_bytes) as f64;
     let per_message = grown / messages as f64;
     let over_payload = per_message - options.content_size() as f64;
-    println!(
-        "{fill_per_second:.0}\t{drain_per_second:.0}\t\t{per_message:.0}\t\t{over_payload:.0}\t\t{:.0}\t\t{:.0}",
+    let cells = [
+        fill_per_second,
+        drain_per_second,
+        per_message,
+        over_payload,
         mib(full.rss_bytes),
-        mib(drained)
-    );
+        mib(drained),
+    ];
+    show(&row(&cells.map(|cell| format!("{cell:.0}"))))?;
     let after = full.cpu_ns;
     let total = broker.usage()?.cpu_ns;
     let us = |cpu_ns: u64| cpu_ns as f64 / 1_000.0 / messages as f64;

@@ -25,7 +25,7 @@ impl Broker {
         }
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["serve", "--auth", "no", "--port", "0", "--interface", "127.0.0.1"]);
-        command.args(["--no-data-dir", "--log-level", "warn", "--worker-threads"]);
+        command.args(["--no-data-dir", "--log-level", "error", "--worker-threads"]);
         command.arg(options.scenario_flags.worker_threads.to_string());
         if options.verbose {
             eprintln!("Broker: {command:?}");

@@ -7,6 +7,7 @@ use super::Options;
 use super::client::{Client, Launcher, Program, Total};
 use super::queues::Queues;
 use crate::failure::{Failure, Outcome};
+use crate::output::show;
 
 /// Runs as often as asked and prints a table.
 pub(super) fn run(options: &Options) -> Outcome {
@@ -21,10 +22,10 @@ pub(super) fn run(options: &Options) -> Outcome {
     let mut benchmark = Benchmark { options, brokers, hosts, started: 0 };
     for repetition in 0..options.repeat() {
         if repetition == 0 && !options.no_report_header {
-            println!("{}", header(!options.no_timestamp));
+            show(&format!("{}\n", header(!options.no_timestamp)))?;
         }
         let results = benchmark.run()?;
-        print!("{}", if options.summarize { results.summary() } else { results.table() });
+        show(&if options.summarize { results.summary() } else { results.table() })?;
     }
     Ok(())
 }
@@ -224,7 +225,7 @@ impl Results {
 }
 
 /// The heading of the table.
-pub(super) fn header(latency: bool) -> &'static str {
+fn header(latency: bool) -> &'static str {
     if latency { "send-tp\trecv-tp\tl-min\tl-max\tl-avg\ttotal-tp" } else { "send-tp\trecv-tp" }
 }
 

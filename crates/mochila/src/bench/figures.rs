@@ -77,6 +77,14 @@ impl Series {
     }
 }
 
+/// A line of a scenario's table: one column each for its heading or its numbers.
+pub(super) fn row<T: std::fmt::Display>(cells: &[T]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>COLUMN$}")).collect();
+    cells.join(" ") + "\n"
+}
+
+const COLUMN: usize = 10;
+
 /// Three digits where that is enough, none where the number is large.
 fn short(value: f64) -> String {
     if value.abs() >= 1_000.0 { format!("{value:.0}") } else { format!("{value:.3}") }

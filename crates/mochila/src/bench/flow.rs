@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::client::{Client, Launcher, Program, Total, UsageFiles};
-use super::figures::Figures;
+use super::figures::{Figures, row};
 use super::queues::Queues;
 use super::{Broker, Options};
 use crate::failure::{Failure, Outcome};
+use crate::output::show;
 
 /// How many clients there are.
 #[derive(Clone, Copy, Debug)]
@@ -18,11 +19,12 @@ pub(super) struct Shape {
 /// Measures as often as asked, each time with a new broker.
 pub(super) fn run(options: &Options, shape: Shape) -> Outcome<Figures> {
     let mut figures = Figures::default();
-    let latency = if options.no_timestamp { "" } else { "\tl-min\tl-max\tl-avg" };
-    println!("send-tp\trecv-tp{latency}\ttotal-tp\tbroker-us\tsend-us\trecv-us\trss-MiB");
+    let latency: &[&str] = if options.no_timestamp { &[] } else { &["l-min", "l-max", "l-avg"] };
+    let costs = ["total-tp", "broker-us", "send-us", "recv-us", "rss-MiB"];
+    show(&row(&[&["send-tp", "recv-tp"], latency, &costs].concat()))?;
     for _ in 0..options.repeat() {
         let run = Run::measure(options, shape)?;
-        println!("{}", run.line());
+        show(&run.line())?;
         run.add_to(&mut figures);
     }
     Ok(figures)
@@ -84,14 +86,17 @@ impl Run {
 
     fn line(&self) -> String {
         let sum = |totals: &[Total]| totals.iter().map(|total| total.per_second).sum::<f64>();
-        let mut line = format!("{:.0}\t{:.0}", sum(&self.senders), sum(&self.receivers));
-        if let Some([min, max, avg]) = self.latency_ms() {
-            line += &format!("\t{min:.2}\t{max:.2}\t{avg:.2}");
+        let mut cells =
+            vec![format!("{:.0}", sum(&self.senders)), format!("{:.0}", sum(&self.receivers))];
+        for latency in self.latency_ms().into_iter().flatten() {
+            cells.push(format!("{latency:.2}"));
         }
-        line + &format!(
-            "\t{:.0}\t\t{:.3}\t\t{:.3}\t{:.3}\t{:.0}",
-            self.total_per_second, self.broker_us, self.send_us, self.receive_us, self.peak_rss_mib
-        )
+        cells.push(format!("{:.0}", self.total_per_second));
+        for us in [self.broker_us, self.send_us, self.receive_us] {
+            cells.push(format!("{us:.3}"));
+        }
+        cells.push(format!("{:.0}", self.peak_rss_mib));
+        row(&cells)
     }
 
     /// The averages over the receivers of the least, greatest and average latency.

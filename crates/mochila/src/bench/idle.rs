@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use mochila_engine::{Connection, ConnectionConfig, Credentials, Event};
 use mochila_wire::Now;
 
-use super::figures::Figures;
+use super::figures::{Figures, row};
 use super::{Broker, Options};
 use crate::failure::{Failure, Outcome};
+use crate::output::show;
 use crate::progress::Progress;
 use crate::stopwatch::now_ns;
 
@@ -42,7 +43,7 @@ pub(super) fn run(options: &Options) -> Outcome<Figures> {
         return Err(Failure::new("ResourceLimitExceeded", detail));
     }
     let mut figures = Figures::default();
-    println!("connections\tconnect/s\tKiB/connection\trss-MiB\tcpu-us/s");
+    show(&row(&["number", "connect/s", "KiB each", "rss-MiB", "cpu-us/s"]))?;
     for _ in 0..options.repeat() {
         measure(options, &mut figures)?;
     }
@@ -73,7 +74,13 @@ fn measure(options: &Options, figures: &mut Figures) -> Outcome {
     let rss_mib = after.rss_bytes as f64 / f64::from(1 << 20);
     let cpu_us = (later.cpu_ns - after.cpu_ns) as f64 / 1_000.0 / WATCHED.as_secs_f64();
     let per_second = count as f64 / connect_s;
-    println!("{count}\t\t{per_second:.0}\t\t{kib:.1}\t\t{rss_mib:.0}\t{cpu_us:.0}");
+    show(&row(&[
+        count.to_string(),
+        format!("{per_second:.0}"),
+        format!("{kib:.1}"),
+        format!("{rss_mib:.0}"),
+        format!("{cpu_us:.0}"),
+    ]))?;
     figures.add("connections", count as f64);
     figures.add("connect/s", per_second);
     figures.add("memory KiB/connection", kib);

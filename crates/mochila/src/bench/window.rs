@@ -11,7 +11,7 @@ use mochila_wire::message::Body;
 use mochila_wire::performative::Role;
 use mochila_wire::{DeliveryState, Encode};
 
-use super::figures::Figures;
+use super::figures::{Figures, row};
 use super::flow::unlimited;
 use super::queues::Queues;
 use super::{Broker, Options};
@@ -19,12 +19,13 @@ use crate::address::Address;
 use crate::attachment::{Attachment, failure};
 use crate::connection_options::ConnectionFlags;
 use crate::failure::{Failure, Outcome};
+use crate::output::show;
 use crate::usage::Usage;
 
 /// Measures each number of messages in flight as often as asked.
 pub(super) fn run(options: &Options) -> Outcome<Figures> {
     let mut figures = Figures::default();
-    println!("in-flight\tmsg/s\tp50-us\tp99-us\tmax-us\tbroker-us\tclient-us");
+    show(&row(&["in-flight", "msg/s", "p50-us", "p99-us", "max-us", "broker-us", "client-us"]))?;
     for in_flight in &options.scenario_flags.in_flight {
         for _ in 0..options.repeat() {
             measure(options, *in_flight, &mut figures)?;
@@ -50,10 +51,15 @@ fn measure(options: &Options, in_flight: u32, figures: &mut Figures) -> Outcome 
     let per_second = messages / elapsed.as_secs_f64();
     let broker_us = us(after.cpu_ns - before.cpu_ns) / messages;
     let client_us = us(own_after.cpu_ns - own_before.cpu_ns) / messages;
-    println!(
-        "{in_flight}\t\t{per_second:.0}\t{p50:.1}\t{p99:.1}\t{:.0}\t{broker_us:.2}\t\t{client_us:.2}",
-        us(times.max())
-    );
+    show(&row(&[
+        in_flight.to_string(),
+        format!("{per_second:.0}"),
+        format!("{p50:.1}"),
+        format!("{p99:.1}"),
+        format!("{:.0}", us(times.max())),
+        format!("{broker_us:.2}"),
+        format!("{client_us:.2}"),
+    ]))?;
     figures.add(&format!("{in_flight} in flight: msg/s"), per_second);
     figures.add(&format!("{in_flight} in flight: round trip p50 us"), p50);
     figures.add(&format!("{in_flight} in flight: round trip p99 us"), p99);

@@ -6,6 +6,7 @@ mod annotations;
 mod attaching;
 mod bench;
 mod browsing;
+mod cases;
 mod credit;
 mod dynamic_nodes;
 mod heads;

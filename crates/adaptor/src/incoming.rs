@@ -132,10 +132,14 @@ impl Connection {
         self.grant_credit(now, link, scratch);
     }
 
-    /// Tops up a sender's credit once half of it is used, if its queue lets it.
+    /// Tops up a sender's credit once half of it is used, if its queue lets it; detaches it if the
+    /// queue is gone.
     pub(crate) fn grant_credit(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
         let window = self.node.settings.credit_window;
         let Some(credit) = self.engine.link(id).map(engine::Link::credit) else { return };
+        if self.links.incoming(id).is_some_and(|incoming| incoming.destination.is_gone()) {
+            return self.queue_gone(now, id, scratch);
+        }
         if credit <= window / 2
             && let Some(granted) = self.allowance(now, id, scratch)
             && granted > credit
@@ -240,6 +244,14 @@ impl Connection {
 }
 
 impl Destination {
+    /// Whether it is a queue that has been deleted.
+    fn is_gone(&self) -> bool {
+        match self {
+            Destination::Queue { queue, .. } => queue.is_deleted(),
+            Destination::Anonymous { .. } | Destination::Management => false,
+        }
+    }
+
     /// The address, for management.
     pub(crate) fn name(&self) -> &str {
         match self {

@@ -210,15 +210,10 @@ impl Connection {
                     let departure = departure(head, &content, from, token);
                     outgoing.departure = Some(departure);
                     // What was taken behind it has to wait its turn in the queue.
-                    let rest: Vec<_> = taken.deliveries()[index + 1..]
-                        .iter()
-                        .map(|later| Settlement {
-                            position: later.position,
-                            outcome: Outcome::Release,
-                        })
-                        .collect();
-                    if !rest.is_empty() {
-                        wakeups.merge(outgoing.queue.settle(now, outgoing.consumer, &rest));
+                    let later = &taken.deliveries()[index + 1..];
+                    if !later.is_empty() {
+                        let later: Vec<u64> = later.iter().map(|later| later.position).collect();
+                        wakeups.merge(outgoing.queue.give_back(now, outgoing.consumer, &later));
                     }
                     break;
                 }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Overlay {
     annotations: Vec<(Symbol, Value)>,
-    /// None of it is used up unless somebody modifies messages, so it is charged, not reserved.
     _reservation: Reservation,
 }
 
@@ -21,7 +20,8 @@ impl Overlay {
         &self.annotations
     }
 
-    /// `old` with `added` on top, or `None` if that is more than one message may carry.
+    /// `old` with `added` on top, or `None` if that is more than one message may carry, or than the
+    /// node has memory for: whoever modifies messages must not get past its limit.
     pub(crate) fn merge(
         old: Option<&Overlay>,
         added: &Map,
@@ -40,7 +40,8 @@ impl Overlay {
         if bytes > MOST_BYTES {
             return None;
         }
-        Some(Overlay { annotations, _reservation: budget.charge(bytes as u64) })
+        let reservation = budget.reserve(bytes as u64).ok()?;
+        Some(Overlay { annotations, _reservation: reservation })
     }
 }
 

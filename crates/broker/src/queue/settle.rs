@@ -47,6 +47,21 @@ impl Queue {
         self.settle_down(now);
     }
 
+    /// Takes back what a consumer was given and has not passed on; it will get it again.
+    pub(crate) fn give_back(&mut self, now: Now, id: ConsumerId, positions: &[u64]) {
+        let Some(consumer) = self.distributor.get_mut(id) else { return };
+        if consumer.is_browser() {
+            let first = positions.iter().copied().min();
+            consumer.cursor = first.map_or(consumer.cursor, |first| first.min(consumer.cursor));
+            self.distributor.call_browsers(&mut self.wakeups);
+        } else {
+            for position in positions {
+                self.release(now, id, self.known(*position, 1), false);
+            }
+        }
+        self.settle_down(now);
+    }
+
     /// Settles everything that a consumer holds.
     pub(crate) fn settle_all(&mut self, now: Now, id: ConsumerId, outcome: &Outcome) {
         let Some(consumer) = self.distributor.get(id) else { return };

@@ -164,6 +164,12 @@ impl SharedQueue {
         self.visit(|queue| queue.settle(now, id, settlements)).1
     }
 
+    /// Takes back messages that the consumer has taken and has not passed on to its peer, by their
+    /// positions: to be taken again, also by a browser, which then goes on there.
+    pub fn give_back(&self, now: Now, id: ConsumerId, positions: &[u64]) -> Wakeups {
+        self.visit(|queue| queue.give_back(now, id, positions)).1
+    }
+
     /// Settles all that the consumer holds.
     pub fn settle_all(&self, now: Now, id: ConsumerId, outcome: &Outcome) -> Wakeups {
         self.visit(|queue| queue.settle_all(now, id, outcome)).1

@@ -45,3 +45,14 @@ fn the_outcome_of_a_browsed_message_means_nothing() {
     bench.unsubscribe(browser);
     assert_eq!(bench.statistics().msg_depth, 1);
 }
+
+#[test]
+fn a_browser_that_could_not_pass_on_what_it_was_shown_is_shown_it_again() {
+    let mut bench = QueueBench::default();
+    let browser = bench.browser();
+    bench.send_numbers(0..4);
+    let positions = bench.take(browser, 10).positions();
+    bench.queue.give_back(bench.now, browser.id, &positions[2..]).perform();
+    assert_eq!(bench.woken(), [browser.key]);
+    assert_eq!(bench.take(browser, 10).texts, ["2", "3"]);
+}

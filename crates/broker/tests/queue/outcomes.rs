@@ -200,3 +200,15 @@ fn a_rejected_message_is_gone_and_counted() {
     let statistics = bench.statistics();
     assert_eq!((statistics.msg_depth, statistics.discards_subscriber), (0, 1));
 }
+
+#[test]
+fn what_a_consumer_could_not_pass_on_goes_back_to_its_place() {
+    let mut bench = QueueBench::default();
+    let consumer = bench.consumer();
+    bench.send(&["a", "b", "c"]);
+    let positions = bench.take(consumer, 10).positions();
+    bench.queue.give_back(bench.now, consumer.id, &positions[1..]).perform();
+    assert_eq!(bench.woken(), [consumer.key]);
+    assert_eq!(bench.take(consumer, 10).texts, ["b", "c"]);
+    assert_eq!(bench.statistics().unacked_messages, 3);
+}

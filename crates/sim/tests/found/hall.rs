@@ -183,6 +183,11 @@ impl Hall {
         self.run();
     }
 
+    /// What has happened at a client since the last time.
+    pub(crate) fn heard(&mut self, guest: usize) -> Vec<Event> {
+        self.guests[guest].heard.drain(..).map(|seen| seen.event).collect()
+    }
+
     /// The messages that have arrived at a client since the last time.
     pub(crate) fn received(&mut self, guest: usize) -> Vec<Message> {
         let mut messages = Vec::new();

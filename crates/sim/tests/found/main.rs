@@ -4,8 +4,10 @@
 mod hall;
 
 use hall::Hall;
-use mochila_engine::{AttachRequest, ConnectionConfig};
-use mochila_wire::{Encode, Map, Message, Source, Target};
+use mochila_broker::DeleteIf;
+use mochila_engine::{AttachRequest, ConnectionConfig, Event};
+use mochila_wire::terminus::DISTRIBUTION_COPY;
+use mochila_wire::{Encode, Map, Message, Source, Target, condition};
 
 #[test]
 fn the_header_of_a_large_message_counts_like_that_of_a_small_one() {
@@ -148,6 +150,40 @@ fn a_dynamic_queue_goes_with_its_link_however_that_goes() {
         hall.run();
         assert_eq!(hall.node.broker.queue_count(), 0, "after {way}");
     }
+}
+
+#[test]
+fn a_browser_sees_the_messages_behind_one_that_is_sent_in_pieces() {
+    let mut hall = Hall::with(|settings| settings.large_message_bytes = 1_000);
+    let guest = hall.guest();
+    let session = hall.session(guest);
+    let sender = hall.sender(guest, session, "q");
+    let large = Message::of_data(vec![2; 3_000]);
+    hall.send_in_pieces(guest, sender, &large.to_bytes());
+    hall.send(guest, sender, &text("a"));
+    hall.send(guest, sender, &text("b"));
+    let source = Source { distribution_mode: Some(DISTRIBUTION_COPY), ..Source::at("q") };
+    let target = Target::default().into();
+    let browser = hall.attach(guest, session, AttachRequest::receiver("r", source, target));
+    hall.grant(guest, browser, 10);
+    let seen = hall.received(guest);
+    assert_eq!(seen, [large, Message::of_value("a"), Message::of_value("b")]);
+}
+
+#[test]
+fn a_sender_is_detached_when_its_queue_is_deleted() {
+    let mut hall = Hall::new();
+    let guest = hall.guest();
+    let session = hall.session(guest);
+    let sender = hall.sender(guest, session, "q");
+    hall.send(guest, sender, &text("message"));
+    hall.node.broker.delete("q", DeleteIf::default()).unwrap().perform();
+    hall.run();
+    let detached = hall.heard(guest).into_iter().find_map(|event| match event {
+        Event::Detached { link, error, .. } => Some((link, error.unwrap().condition)),
+        _ => None,
+    });
+    assert_eq!(detached, Some((sender, condition::RESOURCE_DELETED)));
 }
 
 fn text(text: &str) -> Vec<u8> {

@@ -44,12 +44,16 @@ impl Cable {
     /// The client closes its socket.
     pub(crate) fn close_client_end(&mut self) {
         self.up.hang_up();
-        self.down.lose();
+        if !self.silent {
+            self.down.lose();
+        }
     }
 
     /// The broker closes its socket.
     pub(crate) fn close_broker_end(&mut self) {
         self.down.hang_up();
-        self.up.lose();
+        if !self.silent {
+            self.up.lose();
+        }
     }
 }

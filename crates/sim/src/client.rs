@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use mochila_engine::pair::Random;
 use mochila_engine::{Event, LinkId};
-use mochila_wire::Now;
+use mochila_wire::{AmqpError, Now, condition};
 
 use crate::cable::Cable;
 use crate::ledger::Ledger;
@@ -162,6 +162,15 @@ impl Client {
         }
     }
 
+    /// Gives up a connection on which nothing is heard.
+    pub(crate) fn abandon(&mut self, scene: &mut Scene<'_>) {
+        let Some(mut line) = self.line.take() else { return };
+        line.engine.handle_eof(scene.now);
+        self.handle_events(&mut line, scene, 0);
+        scene.cables[line.no.0].close_client_end();
+        self.hang_up(scene);
+    }
+
     fn handle_input(&mut self, line: &mut Line, scene: &mut Scene<'_>) {
         let mut used = 0;
         loop {
@@ -204,6 +213,10 @@ impl Client {
                 assert!(settled, "the broker has to settle what it tells the outcome of");
                 for (link, token) in concluded {
                     let Some(index) = self.index_of(link) else { continue };
+                    if let Place::Leaving { .. } = self.links[index].place {
+                        // Nobody waits for it any more.
+                        continue;
+                    }
                     match &mut self.links[index].actor {
                         Actor::Sender(sender) => {
                             sender.concluded(token, state.as_ref(), scene.ledger);
@@ -238,11 +251,15 @@ impl Client {
             | Event::Credit { .. }
             | Event::Window { .. } => self.act_soon(scene),
             Event::Detached { link, error, .. } => {
-                if let Some(error) = error {
+                if let Some(error) = &error {
                     let name = line.engine.link(link).map_or("", |link| link.name());
-                    scene.ledger.error(name, &error);
+                    scene.ledger.error(name, error);
                 }
                 if let Some(index) = self.index_of(link) {
+                    // A queue that is deleted can be had again; what there is no room for cannot.
+                    let is_final =
+                        |error: &AmqpError| error.condition != condition::RESOURCE_DELETED;
+                    self.links[index].is_over |= error.as_deref().is_some_and(is_final);
                     self.link_lost(line.no, index, scene);
                 }
             }
@@ -285,7 +302,7 @@ impl Client {
             Actor::Sender(sender) => sender.lost(scene.ledger),
             Actor::Receiver(receiver) => receiver.lost(connection, scene.ledger),
             Actor::Listener(listener) => listener.lost(),
-            Actor::Asker(_) => {}
+            Actor::Asker(asker) => asker.lost(),
         }
         self.act_ms = self.act_ms.or(Some(scene.now.mono_ms + pause_ms));
     }

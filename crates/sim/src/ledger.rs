@@ -24,6 +24,8 @@ pub(crate) struct Ledger {
     queues: BTreeMap<String, QueueRules>,
     /// Conditions of errors that a link may get.
     forgiven: Vec<Symbol>,
+    /// There may be no memory for what receivers write on messages.
+    may_lose_marks: bool,
     pub(crate) tally: Tally,
 }
 
@@ -87,6 +89,11 @@ pub(crate) enum Verdict {
 }
 
 impl Ledger {
+    /// An empty book. Where memory is short, what receivers write on messages may get lost.
+    pub(crate) fn new(is_memory_short: bool) -> Ledger {
+        Ledger { may_lose_marks: is_memory_short, ..Ledger::default() }
+    }
+
     /// What may happen on a queue.
     pub(crate) fn rules(&mut self, queue: &str) -> &mut QueueRules {
         self.queues.entry(queue.to_owned()).or_default()
@@ -122,6 +129,10 @@ impl Ledger {
     pub(crate) fn sent(&mut self, connection: ConnectionNo, no: MessageNo, settled: bool) {
         self.tally.sent += 1;
         let entry = &mut self.entries[no.0];
+        if entry.fate == Fate::Refused {
+            // The broker did not wait for the end of it.
+            return;
+        }
         entry.fate = if settled { Fate::SentSettled } else { Fate::Sent };
         let account = &mut self.accounts[connection.0];
         if settled && account.is_over {
@@ -134,7 +145,10 @@ impl Ledger {
     /// A message was given up before its last byte.
     pub(crate) fn aborted(&mut self, no: MessageNo) {
         self.tally.aborted += 1;
-        self.entries[no.0].fate = Fate::Aborted;
+        let entry = &mut self.entries[no.0];
+        if entry.fate != Fate::Refused {
+            entry.fate = Fate::Aborted;
+        }
     }
 
     /// The broker has accepted a message.
@@ -149,7 +163,8 @@ impl Ledger {
     pub(crate) fn refused(&mut self, no: MessageNo, error: Option<&AmqpError>) {
         self.tally.refused += 1;
         let entry = &mut self.entries[no.0];
-        assert_eq!(entry.fate, Fate::Sent, "{no:?} was refused: {entry:?}");
+        let is_open = matches!(entry.fate, Fate::Sending | Fate::Sent);
+        assert!(is_open, "{no:?} was refused: {entry:?}");
         assert_eq!(entry.seen, 0, "{no:?} was delivered and then refused");
         let rules = self.queues.get(&entry.queue).copied().unwrap_or_default();
         assert!(rules.refuses, "{no:?} for {} was refused: {error:?}", entry.queue);
@@ -180,6 +195,9 @@ impl Ledger {
         entry.check_arrival(no, taker, &received);
         let rules = self.queues.get(&entry.queue).copied().unwrap_or_default();
         entry.check_history(no, &received, rules);
+        if !self.may_lose_marks {
+            entry.check_mark(no, &received);
+        }
         self.tally.delivered += 1;
         self.tally.redelivered += u64::from(entry.seen > 0);
         entry.seen += 1;
@@ -212,8 +230,9 @@ impl Ledger {
         account.holds.remove(&no);
         let entry = &mut self.entries[no.0];
         entry.holder = None;
-        if let Verdict::Modify { failed: true, .. } = verdict {
-            entry.most_failures += 1;
+        if let Verdict::Modify { failed, mark, .. } = verdict {
+            entry.most_failures += u32::from(failed);
+            entry.marks.extend(mark);
         }
         account.say(Said::Settled(no, verdict));
     }

@@ -26,6 +26,8 @@ pub(crate) struct Peer {
     /// The password is being verified; nothing is read until the answer is there.
     pub(crate) is_judged: bool,
     was_open: bool,
+    /// How long it tries to say its last words.
+    patience_until_ms: Option<u64>,
     /// How many of the client's bytes have been handled.
     pub(crate) handled: u64,
     /// How much output may wait for the socket before nothing more is read.
@@ -84,6 +86,7 @@ impl Peer {
             lost: false,
             is_judged: false,
             was_open: false,
+            patience_until_ms: None,
             handled: 0,
             most_unsent,
             most_ever_unsent: 0,
@@ -150,6 +153,11 @@ impl Peer {
         None
     }
 
+    /// When it has something to do because of time.
+    pub(crate) fn next_timeout_ms(&self) -> Option<u64> {
+        self.connection.next_timeout_ms().into_iter().chain(self.patience_until_ms).min()
+    }
+
     /// Whether the connection was open and is not any more: what its client holds is void.
     pub(crate) fn has_ended(&mut self) -> bool {
         let is_open = self.connection.is_open();
@@ -210,7 +218,12 @@ impl Peer {
     }
 
     fn look(&mut self, now: Now, visit: &Visit, scratch: &mut Scratch) -> Ending {
-        if self.lost || (self.connection.is_closed() && self.unsent.is_empty()) {
+        let is_over = self.connection.is_closed();
+        if is_over {
+            self.patience_until_ms.get_or_insert(now.mono_ms + PATIENCE_MS);
+        }
+        let is_impatient = self.patience_until_ms.is_some_and(|until_ms| until_ms <= now.mono_ms);
+        if self.lost || (is_over && self.unsent.is_empty()) || is_impatient {
             self.connection.handle_eof(now, scratch);
             self.connection.finish_visit(scratch);
             return Ending::Gone;
@@ -224,5 +237,7 @@ impl Peer {
     }
 }
 
+/// How long a connection that is over waits for its socket to take what is left.
+const PATIENCE_MS: u64 = 2_000;
 /// The most that one visit reads.
 pub(crate) const READ_AT_ONCE: usize = 8 * 1024;

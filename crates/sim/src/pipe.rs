@@ -150,7 +150,7 @@ impl Pipe {
 
     /// Whether reading says [`Read::End`], now or when all has been read.
     pub(crate) fn is_ended(&self) -> bool {
-        self.end != End::Open
+        self.end == End::Lost || (self.end == End::HungUp && !self.silent)
     }
 
     fn is_at_end(&self) -> bool {

@@ -16,18 +16,20 @@ pub struct Story {
 pub fn play(story: &Story, seeds: u64) {
     let number = |key| std::env::var(key).ok().and_then(|text| text.parse::<u64>().ok());
     if let Some(seed) = number("SIM_SEED") {
-        return play_seed(story, seed);
+        play_seed(story, seed);
+        return;
     }
     for seed in 0..number("SIM_SEEDS").unwrap_or(seeds) {
         play_seed(story, seed);
     }
 }
 
-/// Plays a story with one seed.
-pub fn play_seed(story: &Story, seed: u64) {
+/// Plays a story with one seed, and tells how much has happened.
+pub fn play_seed(story: &Story, seed: u64) -> Tally {
     let announcement = Announcement { name: story.name, seed };
-    (story.tell)(seed);
+    let tally = (story.tell)(seed);
     drop(announcement);
+    tally
 }
 
 /// Says which story and which seed it was, if it ends in a panic.

@@ -108,7 +108,7 @@ impl World {
             cables: Vec::new(),
             live: Vec::new(),
             clients: Vec::new(),
-            ledger: Ledger::default(),
+            ledger: Ledger::new(plan.memory_bytes > 0),
             verdicts: Vec::new(),
             steps: 0,
             digest: seed,

@@ -52,10 +52,7 @@ impl Client {
         for step in 0..self.links.len() {
             let index = (first + step) % self.links.len();
             let next = match self.links[index].place {
-                Place::Apart { from_ms } if self.links[index].is_over => {
-                    let _ = from_ms;
-                    None
-                }
+                Place::Apart { .. } if self.links[index].is_over => None,
                 Place::Apart { from_ms } if from_ms > scene.now.mono_ms => Some(from_ms),
                 Place::Apart { .. } => self.attach(index, line, scene),
                 Place::Attached { id, session } => {
@@ -76,7 +73,7 @@ impl Client {
     /// When nothing more happens, nothing of this client's is half done.
     pub(crate) fn check_rest(&self, cable: Option<&Cable>) {
         let Some(line) = &self.line else { return };
-        if cable.is_some_and(Cable::is_silent) {
+        if cable.is_some_and(Cable::is_silent) || line.has_wrong_password {
             return;
         }
         assert!(line.has_written_all(), "the broker does not read from {:?}", line.no);

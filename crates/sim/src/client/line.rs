@@ -24,7 +24,7 @@ pub(super) struct Line {
     /// The sessions by the number that links call them by.
     pub(super) sessions: BTreeMap<usize, SessionId>,
     /// The broker must not let us in.
-    has_wrong_password: bool,
+    pub(super) has_wrong_password: bool,
 }
 
 impl Line {

@@ -33,6 +33,11 @@ impl Ledger {
         missing
     }
 
+    /// Whether a queue may forget messages.
+    pub(crate) fn forgets(&self, queue: &str) -> bool {
+        self.queues.get(queue).is_some_and(|rules| rules.forgets)
+    }
+
     /// Messages of a queue that the broker has taken for certain.
     pub(crate) fn accepted_for(&self, queue: &str) -> u64 {
         let taken = self

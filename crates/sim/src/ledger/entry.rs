@@ -25,8 +25,10 @@ pub(super) struct Entry {
     pub(super) has_arrived: bool,
     /// How often delivering it can have failed.
     pub(super) most_failures: u32,
-    /// What it must be marked with.
-    mark: Option<u64>,
+    /// What it has been marked with, in order.
+    pub(super) marks: Vec<u64>,
+    /// The broker knows of so many of the marks.
+    known_marks: usize,
 }
 
 /// What its sender knows.
@@ -70,7 +72,8 @@ impl Entry {
             may_be_lost: false,
             has_arrived: false,
             most_failures: 0,
-            mark: None,
+            marks: Vec::new(),
+            known_marks: 0,
         }
     }
 
@@ -106,9 +109,13 @@ impl Entry {
             "{no:?} has failed {} times: {self:?}",
             header.delivery_count
         );
-        if self.mark.is_some() {
-            assert_eq!(received.mark, self.mark, "the mark of {no:?} is wrong: {self:?}");
-        }
+    }
+
+    /// It carries what receivers have written on it.
+    pub(super) fn check_mark(&self, no: MessageNo, received: &Received) {
+        let mark = received.mark.and_then(|mark| self.marks.iter().rposition(|m| *m == mark));
+        let marks = mark.map_or(0, |index| index + 1);
+        assert!(marks >= self.known_marks, "the mark of {no:?} is {:?}: {self:?}", received.mark);
     }
 
     /// The broker knows what a receiver said of it; true if it is gone for good.
@@ -120,8 +127,8 @@ impl Entry {
             }
             Verdict::Release => {}
             Verdict::Modify { mark, .. } => {
-                if mark.is_some() {
-                    self.mark = mark;
+                if let Some(mark) = mark.and_then(|m| self.marks.iter().position(|k| *k == m)) {
+                    self.known_marks = self.known_marks.max(mark + 1);
                 }
             }
         }

@@ -79,9 +79,10 @@ impl World {
 
     /// When the next timer is due.
     pub(super) fn next_timer_ms(&self) -> Option<u64> {
-        let peers = self.live.iter().filter_map(|no| {
-            self.peers[no.0].as_ref().and_then(|peer| peer.connection.next_timeout_ms())
-        });
+        let peers = self
+            .live
+            .iter()
+            .filter_map(|no| self.peers[no.0].as_ref().and_then(|peer| peer.next_timeout_ms()));
         let clients = self.clients.iter().filter_map(Client::next_timeout_ms);
         peers.chain(clients).chain(self.node.broker.next_timeout_ms()).min()
     }
@@ -98,7 +99,7 @@ impl World {
                 actors.push(Actor::Network(*no));
             }
             let peer = self.peers[no.0].as_ref();
-            let due = peer.and_then(|peer| peer.connection.next_timeout_ms());
+            let due = peer.and_then(|peer| peer.next_timeout_ms());
             if due.is_some_and(|at| at <= now_ms) && !self.board.is_due(*no) {
                 actors.push(Actor::Deadline(*no));
             }
@@ -130,13 +131,21 @@ impl World {
     }
 
     /// Somebody has touched a cable: tells the broker's end what it has to know.
-    fn look_at_cable(&mut self, no: ConnectionNo) {
+    pub(super) fn look_at_cable(&mut self, no: ConnectionNo) {
         let cable = &self.cables[no.0];
-        let Some(peer) = &self.peers[no.0] else { return };
+        let Some(peer) = &self.peers[no.0] else { return self.forget_if_over(no) };
         let can_write = peer.wants_to_write() && (cable.down.room() > 0 || cable.down.is_lost());
         let readable = cable.up.is_ended();
         if readable || can_write {
             self.board.post(no, |posted| posted.readable |= readable);
+        }
+    }
+
+    /// A connection that has no ends any more is not looked at.
+    fn forget_if_over(&mut self, no: ConnectionNo) {
+        let has_client = self.clients.iter().any(|client| client.connection() == Some(no));
+        if self.peers[no.0].is_none() && !has_client {
+            self.live.retain(|live| *live != no);
         }
     }
 
@@ -163,7 +172,7 @@ impl World {
                 self.ledger.over(no);
                 self.peers[no.0] = None;
                 self.cables[no.0].close_broker_end();
-                self.live.retain(|live| *live != no);
+                self.forget_if_over(no);
             }
             Some(Ending::Judge(right)) => {
                 let at_ms = self.now.mono_ms + self.random.between(0, 100);
@@ -190,7 +199,7 @@ impl World {
 
 /// In so many steps a millisecond passes.
 const SLOWNESS: usize = 200;
-const MOST_STEPS: u64 = 5_000_000;
+const MOST_STEPS: u64 = 1_000_000;
 /// What may wait for a socket: what is read at once can be answered at some length, and one visit
 /// adds what the settings allow, and a frame.
 const MOST_OUTPUT: usize = super::MOST_UNSENT + 16 * READ_AT_ONCE + 128 * 1024;

@@ -1,0 +1,100 @@
+//! Where there is not room for everything.
+
+use mochila_broker::QueueSettings;
+use mochila_broker::settings::LimitPolicy;
+
+use super::told;
+use crate::{ClientPlan, CreditPlan, Mishaps, ReceiverPlan, SenderPlan, Story, Tally, World};
+
+/// Queues with limits of every kind.
+pub(super) const FULL_QUEUES: Story = Story {
+    name: "a_full_queue_refuses_or_holds_back_and_goes_on_when_there_is_room",
+    tell: full_queues,
+};
+
+fn full_queues(seed: u64) -> Tally {
+    let mut world = World::new(seed);
+    let blocks = world.random().chance(50);
+    let settings = QueueSettings {
+        max_count: world.random().chance(70).then_some(20),
+        max_bytes: world.random().chance(50).then_some(4_000),
+        limit_policy: if blocks { LimitPolicy::Block } else { LimitPolicy::Reject },
+        flow_stop_count: world.random().chance(20).then_some(10),
+        flow_resume_count: world.random().chance(20).then_some(5),
+        ..QueueSettings::default()
+    };
+    world.queue("q", settings);
+    if !blocks {
+        world.may_refuse("q");
+    }
+    for _ in 0..world.random().between(1, 4) {
+        let mishaps = Mishaps { leave: 5, detach: 10, ..Mishaps::default() };
+        let sender = SenderPlan::to("q", 50);
+        world.client(ClientPlan::new().sends(sender).suffers(mishaps));
+    }
+    for _ in 0..world.random().between(0, 2) {
+        let credit = CreditPlan::any(world.random());
+        let receiver = ReceiverPlan::from("q", credit).moody(world.random());
+        world.client(ClientPlan::new().receives(receiver));
+    }
+    told(world)
+}
+
+/// A node with little memory.
+pub(super) const MEMORY: Story =
+    Story { name: "the_nodes_memory_is_never_exceeded_and_all_of_it_comes_back", tell: memory };
+
+fn memory(seed: u64) -> Tally {
+    let mut world = World::with(seed, |plan| {
+        plan.memory_bytes = 40_000;
+        plan.credit_window = 10;
+    });
+    for queue in ["a", "b", "c"] {
+        world.queue(queue, QueueSettings::default());
+        world.may_refuse(queue);
+        let mishaps = Mishaps { leave: 5, detach: 10, reset: 5, ..Mishaps::default() };
+        let sender = SenderPlan::to(queue, 60).sized(&[20, 300, 3_000]).settled(10).aborted(5);
+        world.client(ClientPlan::new().sends(sender).suffers(mishaps));
+    }
+    for queue in ["a", "b"] {
+        let credit = CreditPlan::any(world.random());
+        let receiver = ReceiverPlan::from(queue, credit).moody(world.random());
+        world.client(ClientPlan::new().receives(receiver));
+    }
+    told(world)
+}
+
+/// Messages that do not live for ever.
+pub(super) const EXPIRY: Story =
+    Story { name: "messages_expire_wherever_they_stand_and_are_counted", tell: expiry };
+
+fn expiry(seed: u64) -> Tally {
+    let mut world = World::new(seed);
+    for _ in 0..2 {
+        let sender = SenderPlan::to("q", 60).sized(&[20, 300, 3_000]).mortal(60);
+        world.client(ClientPlan::new().sends(sender));
+    }
+    for _ in 0..world.random().between(0, 3) {
+        let credit = CreditPlan::any(world.random());
+        let receiver = ReceiverPlan::from("q", credit).moody(world.random());
+        let mishaps = Mishaps { stall: 30, detach: 10, ..Mishaps::default() };
+        world.client(ClientPlan::new().receives(receiver).suffers(mishaps));
+    }
+    told(world)
+}
+
+/// A disk that fails now and then.
+pub(super) const BAD_DISK: Story = Story {
+    name: "large_messages_that_the_disk_has_no_room_for_are_refused_and_the_others_arrive",
+    tell: bad_disk,
+};
+
+fn bad_disk(seed: u64) -> Tally {
+    let mut world = World::with(seed, |plan| plan.disk_failures = 10);
+    world.may_refuse("q");
+    let sender = SenderPlan::to("q", 40).sized(&[20, 3_000, 12_000]).settled(10);
+    world.client(ClientPlan::new().sends(sender));
+    let credit = CreditPlan::any(world.random());
+    world.client(ClientPlan::new().receives(ReceiverPlan::from("q", credit)));
+    told(world)
+}

@@ -4,7 +4,7 @@
 //!   copied once and paid for from the [`Budget`], and what a queue has to know about each.
 //! * [`SharedQueue`] takes batches in and hands messages out as [`Taken`], by reference. Every
 //!   change returns [`Wakeups`], to be performed after the lock has been released.
-//! * [`Selector`] and [`Filters`] say which messages a consumer wants, from the bytes of a message.
+//! * [`Selector`] and [`Filters`] say which messages a consumer wants, from their bytes: see [`selector`].
 //! * [`Broker`] finds queues by name, makes them when they are first used, and keeps their timers.
 //!
 //! No clock, socket, thread or file: `now` is an argument, and large messages are a trait
@@ -17,7 +17,7 @@ mod message;
 mod messages;
 mod node;
 mod queue;
-mod selector;
+pub mod selector;
 pub mod settings;
 mod slab;
 mod sync;

@@ -1,5 +1,5 @@
 use super::value::type_of;
-use super::{Decode, DecodeError, Decoder, Limits};
+use super::{Decode, DecodeError, Decoder, Limits, value_len};
 use crate::types::{Type, Value, codes};
 
 /// One encoded value that nobody has decoded yet.
@@ -82,30 +82,64 @@ impl<'a> RawValue<'a> {
     }
 
     /// The value of any integer type (timestamps included), if it is not negative.
+    #[inline]
     pub fn as_u64(self) -> Option<u64> {
-        self.integer()?.as_u64()
+        match self.0 {
+            [codes::ULONG, number @ ..] => Some(u64::from_be_bytes(number.try_into().ok()?)),
+            _ => self.as_i64()?.try_into().ok(),
+        }
     }
 
     /// The value of any integer type (timestamps included), if it fits.
+    #[inline]
     pub fn as_i64(self) -> Option<i64> {
-        self.integer()?.as_i64()
+        let (code, number) = self.0.split_first()?;
+        Some(match *code {
+            codes::UINT0 | codes::ULONG0 => 0,
+            codes::UBYTE | codes::SMALL_UINT | codes::SMALL_ULONG => (*number.first()?).into(),
+            codes::BYTE | codes::SMALL_INT | codes::SMALL_LONG => {
+                i8::from_be_bytes([*number.first()?]).into()
+            }
+            codes::USHORT => u16::from_be_bytes(number.try_into().ok()?).into(),
+            codes::SHORT => i16::from_be_bytes(number.try_into().ok()?).into(),
+            codes::UINT => u32::from_be_bytes(number.try_into().ok()?).into(),
+            codes::INT => i32::from_be_bytes(number.try_into().ok()?).into(),
+            codes::ULONG => u64::from_be_bytes(number.try_into().ok()?).try_into().ok()?,
+            codes::LONG | codes::TIMESTAMP => i64::from_be_bytes(number.try_into().ok()?),
+            _ => return None,
+        })
+    }
+
+    /// The value of a float or double.
+    #[inline]
+    pub fn as_f64(self) -> Option<f64> {
+        match self.0 {
+            [codes::FLOAT, number @ ..] => Some(f32::from_be_bytes(number.try_into().ok()?).into()),
+            [codes::DOUBLE, number @ ..] => Some(f64::from_be_bytes(number.try_into().ok()?)),
+            _ => None,
+        }
     }
 
     /// The value of a boolean.
+    #[inline]
     pub fn as_bool(self) -> Option<bool> {
-        self.decoder().boolean().ok()
+        match self.0 {
+            [codes::TRUE] | [codes::BOOLEAN, 1] => Some(true),
+            [codes::FALSE] | [codes::BOOLEAN, 0] => Some(false),
+            _ => None,
+        }
     }
 
     /// The pairs of a map.
     pub fn as_map(self) -> Option<RawMap<'a>> {
         let map = self.decoder().map_compound().ok()?;
-        Some(RawMap { rest: Decoder::new(map.items), left: map.count / 2 })
+        Some(RawMap { rest: map.items, left: map.count / 2 })
     }
 
     /// The elements of a list.
     pub fn as_list(self) -> Option<RawList<'a>> {
         let list = self.decoder().list_compound().ok()?;
-        Some(RawList { rest: Decoder::new(list.items), left: list.count })
+        Some(RawList { rest: list.items, left: list.count })
     }
 
     /// The descriptor and the value described.
@@ -114,29 +148,12 @@ impl<'a> RawValue<'a> {
         let descriptor = decoder.descriptor().ok()?;
         Some((descriptor, RawValue(decoder.rest())))
     }
-
-    /// Decodes integers only: other types might allocate.
-    fn integer(self) -> Option<Value> {
-        let integer = matches!(
-            self.type_of(),
-            Type::Ubyte
-                | Type::Ushort
-                | Type::Uint
-                | Type::Ulong
-                | Type::Byte
-                | Type::Short
-                | Type::Int
-                | Type::Long
-                | Type::Timestamp
-        );
-        if integer { self.decode().ok() } else { None }
-    }
 }
 
 /// The elements of an encoded list, one after another; ends early where the bytes are malformed.
 #[derive(Clone, Debug)]
 pub struct RawList<'a> {
-    rest: Decoder<'a>,
+    rest: &'a [u8],
     left: u32,
 }
 
@@ -146,7 +163,7 @@ impl<'a> Iterator for RawList<'a> {
     #[inline]
     fn next(&mut self) -> Option<RawValue<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let value = self.rest.raw().ok();
+        let value = take(&mut self.rest);
         if value.is_none() {
             self.left = 0;
         }
@@ -157,7 +174,7 @@ impl<'a> Iterator for RawList<'a> {
 /// The pairs of an encoded map, one after another; ends early where the bytes are malformed.
 #[derive(Clone, Debug)]
 pub struct RawMap<'a> {
-    rest: Decoder<'a>,
+    rest: &'a [u8],
     left: u32,
 }
 
@@ -174,12 +191,26 @@ impl<'a> Iterator for RawMap<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        let pair = self.rest.raw().and_then(|key| Ok((key, self.rest.raw()?))).ok();
+        let pair = take(&mut self.rest).and_then(|key| Some((key, take(&mut self.rest)?)));
         if pair.is_none() {
             self.left = 0;
         }
         pair
     }
+}
+
+/// The value that these bytes begin with, which is taken from them.
+#[inline(always)]
+fn take<'a>(bytes: &mut &'a [u8]) -> Option<RawValue<'a>> {
+    let len = value_len(bytes).or_else(|| described_len(bytes))?;
+    let (value, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
+    Some(RawValue(value))
+}
+
+#[cold]
+fn described_len(bytes: &[u8]) -> Option<usize> {
+    Some(Decoder::new(bytes).raw().ok()?.0.len())
 }
 
 #[cfg(test)]
@@ -205,6 +236,41 @@ mod tests {
         let bytes = [codes::MAP8, 5, 4, codes::SMALL_UINT, 1, codes::TRUE, 0xff];
         let map = RawValue::from_bytes(&bytes).unwrap().as_map().unwrap();
         assert_eq!(map.count(), 1);
+    }
+
+    #[test]
+    fn numbers_are_read_in_every_encoding() {
+        let integers: [(&[u8], i64); 17] = [
+            (&[codes::UINT0], 0),
+            (&[codes::ULONG0], 0),
+            (&[codes::UBYTE, 200], 200),
+            (&[codes::SMALL_UINT, 200], 200),
+            (&[codes::SMALL_ULONG, 200], 200),
+            (&[codes::BYTE, 0xff], -1),
+            (&[codes::SMALL_INT, 0xff], -1),
+            (&[codes::SMALL_LONG, 0xff], -1),
+            (&[codes::USHORT, 0xff, 0xfe], 65_534),
+            (&[codes::SHORT, 0xff, 0xfe], -2),
+            (&[codes::UINT, 0xff, 0xff, 0xff, 0xfe], 0xffff_fffe),
+            (&[codes::INT, 0xff, 0xff, 0xff, 0xfe], -2),
+            (&[codes::ULONG, 0, 0, 0, 0, 0, 0, 1, 0], 256),
+            (&[codes::LONG, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe], -2),
+            (&[codes::TIMESTAMP, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe], -2),
+            (&[codes::LONG, 0x80, 0, 0, 0, 0, 0, 0, 0], i64::MIN),
+            (&[codes::ULONG, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], i64::MAX),
+        ];
+        for (bytes, number) in integers {
+            let value = RawValue::from_bytes(bytes).unwrap();
+            assert_eq!(value.as_i64(), Some(number), "{bytes:02x?}");
+            assert_eq!(value.as_u64(), u64::try_from(number).ok(), "{bytes:02x?}");
+            assert_eq!(value.as_f64(), None);
+        }
+        let large = RawValue::from_bytes(&[codes::ULONG, 0x80, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        assert_eq!((large.as_i64(), large.as_u64()), (None, Some(1 << 63)));
+        for value in [Value::Float(0.5), Value::Double(0.5)] {
+            let bytes = value.to_bytes();
+            assert_eq!(RawValue::from_bytes(&bytes).unwrap().as_f64(), Some(0.5));
+        }
     }
 
     #[test]

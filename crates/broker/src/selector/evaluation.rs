@@ -3,11 +3,11 @@
 use super::SelectorInput;
 use super::expression::Comparison;
 use super::id;
-use super::name::{Fact, Form};
+use super::name::{CORRELATION_ID, Fact, Form, MESSAGE_ID, Property};
 use super::operand::{Operand, text_order};
 use super::program::{Condition, Keys, Part, Program, Value};
 use super::truth::Truth;
-use mochila_wire::RawMap;
+use mochila_wire::{RawMap, RawValue, Value as Decoded};
 use std::cell::OnceCell;
 
 /// Whether a message is what a selector asks for: unknown is not.
@@ -22,7 +22,8 @@ pub(super) fn matches(program: &Program, input: &SelectorInput<'_>) -> bool {
             &mut many
         }
     };
-    let mut evaluation = Evaluation { program, input, ids: &ids, slots, walked: 0 };
+    let added = Vec::new();
+    let mut evaluation = Evaluation { program, input, ids: &ids, slots, added, walked: 0 };
     evaluation.condition(program.root) == Truth::True
 }
 
@@ -32,7 +33,9 @@ struct Evaluation<'m, 's> {
     /// The text of ids whose text is not in the message.
     ids: &'m [OnceCell<String>; IDS],
     /// What was found for each name; `None` if nothing was.
-    slots: &'s mut [Option<Operand<'m>>],
+    slots: &'s mut [Option<RawValue<'m>>],
+    /// What was added to the message for the names that are annotations, if anything was added.
+    added: Vec<Option<&'m Decoded>>,
     /// The parts of the message that have been walked over.
     walked: u8,
 }
@@ -107,7 +110,8 @@ impl<'m> Evaluation<'m, '_> {
         among
     }
 
-    #[inline]
+    /// The usual values here, the others apart.
+    #[inline(always)]
     fn value(&mut self, place: u16) -> Operand<'m> {
         let program = self.program;
         match &program.values[usize::from(place)] {
@@ -115,16 +119,61 @@ impl<'m> Evaluation<'m, '_> {
                 if self.walked & *part as u8 == 0 {
                     self.walk(*part);
                 }
-                self.slots[usize::from(*slot)].unwrap_or(Operand::Unknown)
+                self.slots[usize::from(*slot)].map_or(Operand::Unknown, Operand::of_raw)
             }
+            Value::Text(text) => Operand::Text(text),
+            Value::Int(value) => Operand::Int(*value),
+            value => self.unusual(value),
+        }
+    }
+
+    #[inline(never)]
+    fn unusual(&mut self, value: &'m Value) -> Operand<'m> {
+        match value {
+            Value::Bool(value) => Operand::Bool(*value),
+            Value::Int(value) => Operand::Int(*value),
+            Value::Float(value) => Operand::Float(*value),
+            Value::Text(text) => Operand::Text(text),
             Value::Fact(fact) => self.fact(*fact),
+            Value::Slot(part, slot) => {
+                self.found(*part, *slot).map_or(Operand::Unknown, Operand::of_raw)
+            }
+            Value::Property(property, slot) => {
+                let found = self.found(Part::Properties, *slot);
+                self.property(*property, found)
+            }
+            Value::Annotation(slot) => {
+                let found = self.found(Part::Annotations, *slot);
+                let place = usize::from(*slot) - self.program.needs.annotations.first();
+                match self.added.get(place) {
+                    Some(Some(value)) => Operand::of_value(value),
+                    _ => found.map_or(Operand::Unknown, Operand::of_raw),
+                }
+            }
             Value::Calculate(operator, left, right) => {
                 let left = self.value(*left);
                 left.calculate(*operator, self.value(*right))
             }
             Value::Negate(inner) => self.value(*inner).negate(),
             Value::Truth(condition) => self.condition(*condition).into(),
-            constant => constant.constant(),
+        }
+    }
+
+    fn found(&mut self, part: Part, slot: u16) -> Option<RawValue<'m>> {
+        if self.walked & part as u8 == 0 {
+            self.walk(part);
+        }
+        self.slots[usize::from(slot)]
+    }
+
+    fn property(&self, property: Property, found: Option<RawValue<'m>>) -> Operand<'m> {
+        match (found.filter(|raw| !raw.is_null()), property.form) {
+            (None, Form::OrZero) => Operand::Int(0),
+            (None, _) => Operand::Unknown,
+            (Some(raw), form) => match cell_of(property.index, form) {
+                Some(cell) => id::operand(raw, form, &self.ids[cell]),
+                None => Operand::of_raw(raw),
+            },
         }
     }
 
@@ -161,9 +210,12 @@ impl<'m> Evaluation<'m, '_> {
                 self.walk_map(sections.application_properties(bytes), &needs.application);
             }
             Part::Annotations => {
+                if !input.annotations.is_empty() {
+                    self.added.resize(needs.annotations.len(), None);
+                }
                 for (name, value) in input.annotations {
                     if let Some(slot) = needs.annotations.slot(name.as_str().as_bytes()) {
-                        self.slots[slot] = Some(Operand::of_value(value));
+                        self.added[slot - needs.annotations.first()] = Some(value);
                     }
                 }
                 self.walk_map(sections.message_annotations(bytes), &needs.annotations);
@@ -176,12 +228,13 @@ impl<'m> Evaluation<'m, '_> {
 
     /// Of two pairs with one key the first one counts.
     fn walk_map(&mut self, map: Option<RawMap<'m>>, keys: &Keys) {
+        let Some(map) = map else { return };
         let mut left = keys.len();
-        for (key, value) in map.into_iter().flatten() {
+        for (key, value) in map {
             let Some(slot) = key.text().and_then(|key| keys.slot(key)) else { continue };
             let slot = &mut self.slots[slot];
             if slot.is_none() {
-                *slot = Some(Operand::of_raw(value));
+                *slot = Some(value);
                 left -= 1;
                 if left == 0 {
                     break;
@@ -192,21 +245,14 @@ impl<'m> Evaluation<'m, '_> {
 
     fn walk_properties(&mut self) {
         let (input, wanted) = (self.input, &self.program.needs.properties);
-        let mut fields = input.sections.raw_properties(input.bytes).into_iter().flatten();
+        let Some(mut fields) = input.sections.raw_properties(input.bytes) else { return };
         let (mut next, mut field) = (0, None);
         for (slot, property) in wanted.iter().enumerate() {
             if property.index >= next {
                 field = fields.nth(usize::from(property.index - next));
                 next = property.index + 1;
             }
-            self.slots[slot] = match field.filter(|field| !field.is_null()) {
-                Some(field) => Some(match cell_of(property.index, property.form) {
-                    Some(cell) => id::operand(field, property.form, &self.ids[cell]),
-                    None => Operand::of_raw(field),
-                }),
-                None if property.form == Form::OrZero => Some(Operand::Int(0)),
-                None => None,
-            };
+            self.slots[slot] = field;
         }
     }
 }
@@ -214,10 +260,10 @@ impl<'m> Evaluation<'m, '_> {
 /// Where the text of an id is kept, if it is one.
 fn cell_of(index: u8, form: Form) -> Option<usize> {
     match (index, form) {
-        (0, Form::Plain) => Some(0),
-        (0, _) => Some(1),
-        (5, Form::Plain) => Some(2),
-        (5, _) => Some(3),
+        (MESSAGE_ID, Form::Plain) => Some(0),
+        (MESSAGE_ID, _) => Some(1),
+        (CORRELATION_ID, Form::Plain) => Some(2),
+        (CORRELATION_ID, _) => Some(3),
         _ => None,
     }
 }

@@ -68,10 +68,12 @@ impl FieldFilter<Box<str>> {
 
     /// Whether a message has all the application properties, as they have to be.
     pub fn matches(&self, message: &SelectorInput<'_>) -> bool {
-        let map = message.sections.application_properties(message.bytes);
+        let Some(map) = message.sections.application_properties(message.bytes) else {
+            return false;
+        };
         // One bit for each field: a key that comes twice is met once, by its first value.
         let mut missing = u64::MAX >> (u64::BITS as usize - self.fields.len());
-        for (key, value) in map.into_iter().flatten() {
+        for (key, value) in map {
             let Some(key) = key.text() else { continue };
             let found = self.fields.binary_search_by(|(name, _)| name.as_bytes().cmp(key));
             let Some(place) = found.ok().filter(|place| missing & 1 << place != 0) else {

@@ -41,6 +41,17 @@ pub(super) struct Property {
     pub(super) form: Form,
 }
 
+impl Property {
+    /// Whether it needs no look at what it is for: it is no id, and has no default.
+    pub(super) fn is_shown_as_it_is(self) -> bool {
+        self.form == Form::Plain && !matches!(self.index, MESSAGE_ID | CORRELATION_ID)
+    }
+}
+
+/// The places of the ids.
+pub(super) const MESSAGE_ID: u8 = 0;
+pub(super) const CORRELATION_ID: u8 = 5;
+
 /// How the value of a property is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Form {
@@ -187,12 +198,12 @@ fn delivery(field: &str) -> Option<Source> {
 /// The header fields and defined properties of JMS, as Qpid JMS maps them to AMQP.
 fn jms(name: &str) -> Option<Source> {
     Some(match name {
-        "JMSMessageID" => at(0, Form::JmsMessageId),
+        "JMSMessageID" => at(MESSAGE_ID, Form::JmsMessageId),
         "JMSXUserID" => at(1, Form::Plain),
         "JMSDestination" => at(2, Form::Plain),
         "JMSType" => at(3, Form::Plain),
         "JMSReplyTo" => at(4, Form::Plain),
-        "JMSCorrelationID" => at(5, Form::JmsCorrelationId),
+        "JMSCorrelationID" => at(CORRELATION_ID, Form::JmsCorrelationId),
         "JMSExpiration" => at(8, Form::OrZero),
         "JMSTimestamp" => at(9, Form::Plain),
         "JMSXGroupID" => at(10, Form::Plain),
@@ -211,7 +222,7 @@ fn jms(name: &str) -> Option<Source> {
 /// The names that Artemis has for the same things.
 fn artemis(name: &str) -> Option<Source> {
     Some(match name {
-        "AMQUserID" => at(0, Form::Plain),
+        "AMQUserID" => at(MESSAGE_ID, Form::Plain),
         "AMQAddress" => at(2, Form::Plain),
         "AMQExpiration" => at(8, Form::OrZero),
         "AMQTimestamp" => at(9, Form::Plain),
@@ -255,7 +266,7 @@ mod tests {
             assert_eq!(Source::of(name), Ok(priority.clone()), "{name}");
         }
         for name in ["amqp.message-id", "amqp.message_id", "properties.message-id"] {
-            assert_eq!(Source::of(name), Ok(at(0, Form::Plain)), "{name}");
+            assert_eq!(Source::of(name), Ok(at(MESSAGE_ID, Form::Plain)), "{name}");
         }
         for name in ["amqp.delivery_count", "delivery.count", "header.delivery-count"] {
             assert_eq!(Source::of(name), Ok(Source::Fact(Fact::DeliveryCount)), "{name}");

@@ -2,7 +2,7 @@
 
 use super::expression::{Comparison, Operator};
 use super::truth::Truth;
-use mochila_wire::{RawValue, Type, Value};
+use mochila_wire::{RawValue, Value};
 use std::cmp::Ordering;
 
 /// A value of the selector language, borrowed from the message or from the selector.
@@ -19,29 +19,31 @@ pub(super) enum Operand<'a> {
 
 impl<'a> Operand<'a> {
     /// A value from a message.
-    #[inline]
+    // Inlined, because a value that comes back through memory costs more than to look at it.
+    #[inline(always)]
     pub(super) fn of_raw(raw: RawValue<'a>) -> Operand<'a> {
         if let Some(text) = raw.text() {
             return Operand::Text(text);
         }
-        match raw.type_of() {
-            Type::Bool
-            | Type::Ubyte
-            | Type::Ushort
-            | Type::Uint
-            | Type::Ulong
-            | Type::Byte
-            | Type::Short
-            | Type::Int
-            | Type::Long
-            | Type::Timestamp
-            | Type::Float
-            | Type::Double => {
-                raw.decode().map_or(Operand::Unknown, |value| Operand::of_scalar(&value))
-            }
-            Type::Binary => raw.as_binary().map_or(Operand::Unknown, Operand::Text),
-            _ => Operand::Unknown,
+        if let Some(number) = raw.as_i64() {
+            return Operand::Int(number);
         }
+        Operand::of_unusual(raw)
+    }
+
+    #[inline(never)]
+    fn of_unusual(raw: RawValue<'a>) -> Operand<'a> {
+        if let Some(number) = raw.as_f64() {
+            return Operand::Float(number);
+        }
+        if let Some(value) = raw.as_bool() {
+            return Operand::Bool(value);
+        }
+        // What a signed long cannot hold is compared as a float, as Qpid does it.
+        if let Some(number) = raw.as_u64() {
+            return Operand::Float(number as f64);
+        }
+        raw.as_binary().map_or(Operand::Unknown, Operand::Text)
     }
 
     /// A value that was decoded already.
@@ -50,21 +52,15 @@ impl<'a> Operand<'a> {
             Value::String(text) => Operand::Text(text.as_bytes()),
             Value::Symbol(symbol) => Operand::Text(symbol.as_str().as_bytes()),
             Value::Binary(bytes) => Operand::Text(bytes),
-            value => Operand::of_scalar(value),
-        }
-    }
-
-    fn of_scalar(value: &Value) -> Operand<'static> {
-        match *value {
-            Value::Bool(value) => Operand::Bool(value),
-            Value::Float(value) => Operand::Float(value.into()),
-            Value::Double(value) => Operand::Float(value),
-            // What a signed long cannot hold is compared as a float, as Qpid does it.
-            Value::Ulong(value) => match i64::try_from(value) {
-                Ok(value) => Operand::Int(value),
-                Err(_) => Operand::Float(value as f64),
+            Value::Bool(value) => Operand::Bool(*value),
+            Value::Float(value) => Operand::Float((*value).into()),
+            Value::Double(value) => Operand::Float(*value),
+            value => match value.as_i64() {
+                Some(number) => Operand::Int(number),
+                None => {
+                    value.as_u64().map_or(Operand::Unknown, |number| Operand::Float(number as f64))
+                }
             },
-            ref value => value.as_i64().map_or(Operand::Unknown, Operand::Int),
         }
     }
 
@@ -83,7 +79,7 @@ impl<'a> Operand<'a> {
 
     /// Compares values of the same kind; whatever is asked, values of different kinds are not what
     /// it says (JMS 3.8.1.2). Text is ordered by its bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn compare(self, comparison: Comparison, other: Operand<'_>) -> Truth {
         let order = match (self, other) {
             (Operand::Unknown, _) | (_, Operand::Unknown) => return Truth::Unknown,

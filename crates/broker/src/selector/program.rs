@@ -3,7 +3,7 @@
 use super::expression::{Comparison, Expression, Literal, Operator};
 use super::id;
 use super::name::{Fact, Property, Source};
-use super::operand::{Operand, text_order};
+use super::operand::text_order;
 use super::pattern::Pattern;
 use std::collections::BTreeSet;
 
@@ -43,6 +43,10 @@ pub(super) enum Value {
     Fact(Fact),
     /// What was found in this part of the message for the name of this slot.
     Slot(Part, u16),
+    /// The same for a property that is not shown as it is.
+    Property(Property, u16),
+    /// The same for an annotation, which may have been added to the message.
+    Annotation(u16),
     Calculate(Operator, u16, u16),
     Negate(u16),
     Truth(u16),
@@ -116,22 +120,25 @@ impl Needs {
     }
 
     fn value(&self, source: &Source) -> Value {
-        let slot = |part, slot: Option<usize>| {
-            Value::Slot(part, slot.expect("every name has a slot") as u16)
-        };
+        let known = |slot: Option<usize>| slot.expect("every name has a slot") as u16;
         match source {
             Source::Fact(fact) => Value::Fact(*fact),
             Source::Property(property) => {
-                slot(Part::Properties, self.properties.iter().position(|other| other == property))
+                let slot = known(self.properties.iter().position(|other| other == property));
+                match property.is_shown_as_it_is() {
+                    true => Value::Slot(Part::Properties, slot),
+                    false => Value::Property(*property, slot),
+                }
             }
             Source::Application(key) => {
-                slot(Part::Application, self.application.slot(key.as_bytes()))
+                Value::Slot(Part::Application, known(self.application.slot(key.as_bytes())))
             }
             Source::Annotation(key) => {
-                slot(Part::Annotations, self.annotations.slot(key.as_bytes()))
+                Value::Annotation(known(self.annotations.slot(key.as_bytes())))
             }
             Source::DeliveryAnnotation(key) => {
-                slot(Part::DeliveryAnnotations, self.delivery_annotations.slot(key.as_bytes()))
+                let slot = known(self.delivery_annotations.slot(key.as_bytes()));
+                Value::Slot(Part::DeliveryAnnotations, slot)
             }
         }
     }
@@ -151,11 +158,19 @@ impl Keys {
         self.names.len()
     }
 
+    /// The first of their slots.
+    pub(super) fn first(&self) -> usize {
+        self.first
+    }
+
     /// The slot of a key, if it is one of these.
     #[inline]
     pub(super) fn slot(&self, key: &[u8]) -> Option<usize> {
         let place = if self.names.len() <= FEW {
-            self.names.iter().position(|name| name.as_bytes() == key)?
+            // The first byte tells most names of one length apart, without a call.
+            let same =
+                |name: &[u8]| name.len() == key.len() && name.first() == key.first() && name == key;
+            self.names.iter().position(|name| same(name.as_bytes()))?
         } else {
             self.names.binary_search_by(|name| name.as_bytes().cmp(key)).ok()?
         };
@@ -249,20 +264,6 @@ impl Compiler<'_> {
     fn push(&mut self, value: Value) -> u16 {
         self.values.push(value);
         place(self.values.len())
-    }
-}
-
-impl Value {
-    /// A value that is in the selector itself.
-    #[inline]
-    pub(super) fn constant(&self) -> Operand<'_> {
-        match self {
-            Value::Bool(value) => Operand::Bool(*value),
-            Value::Int(value) => Operand::Int(*value),
-            Value::Float(value) => Operand::Float(*value),
-            Value::Text(text) => Operand::Text(text),
-            _ => Operand::Unknown,
-        }
     }
 }
 

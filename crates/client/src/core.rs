@@ -219,7 +219,8 @@ impl Core {
     pub(crate) fn disconnected(&mut self, now: Now) {
         self.epoch = self.epoch.wrapping_add(1);
         self.shared.set_epoch(self.epoch);
-        self.engine = Connection::client(self.config.clone(), self.credentials.clone(), now);
+        let engine = Connection::client(self.config.clone(), self.credentials.clone(), now);
+        let lost = std::mem::replace(&mut self.engine, engine);
         self.open = false;
         self.end = None;
         self.session_keys.clear();
@@ -236,14 +237,15 @@ impl Core {
         });
         let sessions = &self.sessions;
         self.links.retain(|_, link| {
-            link.id = None;
+            let credit =
+                link.id.take().and_then(|id| lost.link(id)).map_or(0, |link| link.credit());
             if let Some(reply) = link.detaching.take() {
                 answer(reply, Ok(()));
                 return false;
             }
             match &mut link.end {
                 LinkEnd::Sender(sender) => sender.rewind(),
-                LinkEnd::Receiver(receiver) => receiver.rewind(),
+                LinkEnd::Receiver(receiver) => receiver.rewind(credit),
             }
             sessions.contains_key(&link.session)
         });

@@ -33,6 +33,8 @@ pub struct Receiver {
     taken: u64,
     /// What the task was last told to have been taken.
     told: u64,
+    /// Whether a drain has left the sender without credit.
+    drained: bool,
 }
 
 impl Receiver {
@@ -41,7 +43,7 @@ impl Receiver {
         incoming: mpsc::UnboundedReceiver<Result<Arrival, Error>>,
         credit: CreditMode,
     ) -> Self {
-        Self { link, incoming, credit, taken: 0, told: 0 }
+        Self { link, incoming, credit, taken: 0, told: 0, drained: false }
     }
 
     /// The address that messages come from; the peer's choice for a dynamic source.
@@ -61,6 +63,10 @@ impl Receiver {
 
     /// Waits for the next message. May be dropped while it waits without losing anything.
     pub async fn recv(&mut self) -> Result<Delivery, Error> {
+        if self.drained && self.incoming.is_empty() {
+            self.drained = false;
+            self.tell();
+        }
         match self.incoming.recv().await {
             Some(arrival) => self.take(arrival),
             None => Err(self.link.shared().end()),
@@ -83,8 +89,10 @@ impl Receiver {
 
     /// Asks the sender for everything it has for the credit it has, and waits until it has sent
     /// that or said that there is nothing (part 2, section 2.6.7). What arrived is then waiting in
-    /// [`try_recv`](Self::try_recv), and the sender has no credit until it is given some again.
-    pub async fn drain(&self) -> Result<(), Error> {
+    /// [`try_recv`](Self::try_recv). The sender has no credit until it is given some again, which
+    /// [`recv`](Self::recv) does where credit is not given by hand.
+    pub async fn drain(&mut self) -> Result<(), Error> {
+        self.drained = true;
         let (reply, answer) = oneshot::channel();
         self.link.shared().command(Command::Drain { link: self.link.key(), reply })?;
         answer.await.unwrap_or_else(|_| Err(self.link.shared().end()))
@@ -105,13 +113,18 @@ impl Receiver {
         self.taken += 1;
         if let CreditMode::Window(window) = self.credit {
             // Telling the task per half window keeps the sender going at little cost.
-            if self.taken - self.told >= u64::from(window / 2).max(1) {
-                self.told = self.taken;
-                let taken = Command::Taken { link: self.link.key(), total: self.taken };
-                // If the task is gone, what has arrived is still worth having.
-                let _ = self.link.shared().command(taken);
+            if !self.drained && self.taken - self.told >= u64::from(window / 2).max(1) {
+                self.tell();
             }
         }
         Ok(Delivery::new(self.link.clone(), arrival))
+    }
+
+    /// Tells the task how much has been taken, so that it brings the credit up to date.
+    fn tell(&mut self) {
+        self.told = self.taken;
+        let taken = Command::Taken { link: self.link.key(), total: self.taken };
+        // If the task is gone, what has arrived is still worth having.
+        let _ = self.link.shared().command(taken);
     }
 }

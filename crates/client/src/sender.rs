@@ -13,6 +13,9 @@ use crate::link_options::LinkSettings;
 
 /// A link on which we send.
 ///
+/// Dropping it closes the link at once, whatever is still under way; [`flush`](Self::flush) or
+/// [`close`](Self::close) wait for that.
+///
 /// ```no_run
 /// # async fn example() -> Result<(), mochila_client::Error> {
 /// use mochila_client::{Connection, Message, Options};

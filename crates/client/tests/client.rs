@@ -187,6 +187,39 @@ async fn draining_brings_what_there_is_and_takes_the_credit_back() {
 }
 
 #[tokio::test]
+async fn after_a_drain_receiving_goes_on_as_before() {
+    let broker = Broker::default();
+    let session = connected(&broker).await.session().await.unwrap();
+    let mut receiver = session.receiver(ReceiverOptions::from("q").window(10)).await.unwrap();
+    soon(receiver.drain()).await.unwrap();
+    assert!(receiver.try_recv().unwrap().is_none());
+    broker.put("q", &text("later"));
+    assert_eq!(body(&soon(receiver.recv()).await.unwrap()), "later");
+}
+
+#[tokio::test]
+async fn credit_given_by_hand_outlives_a_lost_connection() {
+    let broker = Broker::default();
+    let port = broker.listen().await;
+    let options = Options { reconnect: Some(Backoff::default()), ..Options::default() };
+    let connection = Connection::open(&format!("127.0.0.1:{port}"), options).await.unwrap();
+    let session = connection.session().await.unwrap();
+    let mut receiver = session.receiver(ReceiverOptions::from("q").manual_credit()).await.unwrap();
+    receiver.grant(2).unwrap();
+    broker.cut_after(1);
+    let sender = session.sender("elsewhere").await.unwrap();
+    soon(sender.send("the last straw")).await.unwrap();
+    for n in 0..3 {
+        broker.put("q", &text(&n.to_string()));
+    }
+    for _ in 0..2 {
+        soon(receiver.recv()).await.unwrap().accept().unwrap();
+    }
+    let third = timeout(Duration::from_millis(50), receiver.recv()).await;
+    assert!(third.is_err(), "more came than there was credit for");
+}
+
+#[tokio::test]
 async fn a_browser_says_so() {
     let broker = Broker::default();
     let session = connected(&broker).await.session().await.unwrap();

@@ -18,9 +18,9 @@ pub(crate) struct Attachment {
 }
 
 impl Attachment {
-    /// Connects and attaches.
+    /// Connects, as patiently as the options say, and attaches.
     pub(crate) fn make(connect: &Connect, plan: &AttachPlan, role: Role) -> Outcome<Self> {
-        let driver = Driver::connect(&connect.url, &connect.options).map_err(failure)?;
+        let driver = Driver::connect_patiently(&connect.url, &connect.options).map_err(failure)?;
         Self::over(driver, plan, role)
     }
 

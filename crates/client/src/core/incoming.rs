@@ -92,9 +92,17 @@ impl ReceiverEnd {
         self.ungranted = self.ungranted.saturating_add(more);
     }
 
-    /// A new connection: what was half received comes again.
-    pub(super) fn rewind(&mut self) {
+    /// A new connection: what was half received comes again, and `credit` that the sender had has
+    /// to be given to its successor.
+    pub(super) fn rewind(&mut self, credit: u32) {
         self.partial = None;
+        let drains = std::mem::take(&mut self.draining);
+        if drains.is_empty() {
+            self.grant(credit);
+        }
+        for reply in drains {
+            answer(Some(reply), Err(Error::Stale));
+        }
     }
 
     pub(super) fn finish(self, error: &Error) {

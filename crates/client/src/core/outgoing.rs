@@ -122,32 +122,35 @@ impl Core {
                 SenderSettleMode::Unsettled => false,
                 SenderSettleMode::Mixed => message.settled,
             };
-            let done = if offset > 0 || !outgoing.fits(message.bytes.len()) {
-                // Larger than the window, or already begun: piece by piece.
-                let delivery = Delivery {
-                    token: number,
-                    settled,
-                    message_format: message.format,
-                    ..Delivery::default()
-                };
+            let size = message.bytes.len();
+            let done = if offset == 0 && size <= OUTPUT_LIMIT && outgoing.fits(size) {
+                outgoing.send(number, settled, message.format, &[&message.bytes]);
+                true
+            } else {
+                // Larger than the window or than the output should be: piece by piece.
+                let end = size.min(offset + PIECE);
+                let piece = &message.bytes[offset..end];
                 let progress = if offset > 0 {
-                    outgoing.continue_large(&message.bytes[offset..], true)
-                } else if outgoing.capacity() > 0 && outgoing.frames_for(message.bytes.len()) > 1 {
-                    let first = message.bytes.len().min(FIRST_PIECE);
-                    outgoing.start_large(&delivery, &message.bytes[..first])
+                    outgoing.continue_large(piece, end == size)
+                } else if outgoing.capacity() > 0 && outgoing.frames_for(size) > 1 {
+                    let format = message.format;
+                    let delivery = Delivery {
+                        token: number,
+                        settled,
+                        message_format: format,
+                        ..Delivery::default()
+                    };
+                    outgoing.start_large(&delivery, piece)
                 } else {
                     return;
                 };
+                let is_stuck = progress.taken < piece.len();
                 sender.next_offset = if progress.done { 0 } else { offset + progress.taken };
-                if !progress.done
-                    && (progress.taken == 0 || outgoing_room(&mut self.engine, id) == 0)
-                {
+                if is_stuck {
+                    // The window is closed; the engine tells when it opens.
                     return;
                 }
                 progress.done
-            } else {
-                outgoing.send(number, settled, message.format, &[&message.bytes]);
-                true
             };
             if !done {
                 continue;
@@ -187,11 +190,7 @@ impl SenderEnd {
     }
 }
 
-fn outgoing_room(engine: &mut mochila_engine::Connection, id: mochila_engine::LinkId) -> u32 {
-    engine.outgoing(id).map_or(0, |outgoing| outgoing.room())
-}
-
 /// Above this the output waits for the socket before more is put into it.
 const OUTPUT_LIMIT: usize = 1 << 20;
-/// The first piece of a message that is sent piece by piece; any size does.
-const FIRST_PIECE: usize = 64 << 10;
+/// How much of a large message is put into the output at a time.
+const PIECE: usize = 256 << 10;

@@ -1,8 +1,6 @@
 use std::sync::Arc;
 
-use mochila_broker::{
-    ConsumerId, Content, Outcome, Settlement, SharedQueue, TakeLimit, Taking, Wakeups,
-};
+use mochila_broker::{ConsumerId, Content, Outcome, SharedQueue, TakeLimit, Taking, Wakeups};
 use mochila_engine::{self as engine, LinkId};
 use mochila_wire::{Now, annotation};
 

@@ -41,8 +41,10 @@ pub(crate) struct QueueRules {
 }
 
 /// How much has happened, to see that a story is about something.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
+    /// A digest of all steps.
+    pub digest: u64,
     /// Messages sent as a whole.
     pub sent: u64,
     /// Messages accepted by the broker.

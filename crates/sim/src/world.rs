@@ -165,12 +165,7 @@ impl World {
 
     /// How much has happened.
     pub fn tally(&self) -> Tally {
-        self.ledger.tally
-    }
-
-    /// A digest of all that happened, to see that the same seed gives the same run.
-    pub fn digest(&self) -> u64 {
-        self.digest
+        Tally { digest: self.digest, ..self.ledger.tally }
     }
 
     /// How many messages each browser has been shown.

@@ -44,7 +44,9 @@ impl Timers {
         let mut due = lock(&self.queues);
         let later = due.split_off(&(now_ms + 1, 0));
         let now = std::mem::replace(&mut *due, later);
-        let queues: Vec<_> = now.into_values().filter_map(|queue| queue.upgrade()).collect();
+        let mut queues: Vec<_> = now.into_values().filter_map(|queue| queue.upgrade()).collect();
+        // The order must not depend on where in memory queues are.
+        queues.sort_by(|a, b| a.name().cmp(b.name()));
         for queue in &queues {
             queue.timeout_ms().store(NEVER, Ordering::Relaxed);
         }

@@ -109,6 +109,18 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 #[test]
+fn a_receiver_that_outruns_the_broker_does_not_take_a_pause_for_the_end() {
+    let broker = Broker::start();
+    broker.ok("send -a long -m 50000 --content-size 8");
+    // Each time the receiver has nothing left it asks whether that was all.
+    for _ in 0..5 {
+        let received = broker.ok("receive -a long -m 10000 --capacity 7 --print-content yes");
+        assert_eq!(received.lines().count(), 10_000);
+    }
+    assert_eq!(broker.ok("receive -a long"), "");
+}
+
+#[test]
 fn the_lines_of_an_existing_script_run_unchanged_through_the_links() {
     let broker = Broker::start();
     let address = broker.address();

@@ -80,7 +80,10 @@ pub(super) struct Acknowledge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Draining {
     No,
-    Asked,
+    /// It has been asked, and messages have come since then, or not.
+    Asked {
+        fruitful: bool,
+    },
     /// The sender has answered that there is nothing more.
     Done,
 }
@@ -132,23 +135,24 @@ impl Inbound {
             let Attachment { driver, link, .. } = &mut self.attachment;
             let credit = driver.engine().link(*link).map_or(0, |link| link.credit()).max(1);
             driver.engine().grant_drain(*link, credit);
-            self.draining = Draining::Asked;
+            self.draining = Draining::Asked { fruitful: false };
         }
     }
 
     pub(super) fn is_draining(&self) -> bool {
-        self.draining == Draining::Asked
+        matches!(self.draining, Draining::Asked { .. })
     }
 
     pub(super) fn is_drained(&self) -> bool {
         self.draining == Draining::Done
     }
 
-    /// Messages came while draining: there may be more.
+    /// Messages came while draining: they may have used the credit up, so there may be more.
     pub(super) fn drain_is_fruitful(&mut self) {
-        if self.draining == Draining::Done {
-            self.draining = Draining::No;
-        }
+        self.draining = match self.draining {
+            Draining::Asked { .. } => Draining::Asked { fruitful: true },
+            Draining::No | Draining::Done => Draining::No,
+        };
     }
 
     pub(super) fn has_waiting(&self) -> bool {
@@ -203,8 +207,10 @@ impl Inbound {
                 }
                 Event::PeerFlow { link: flowed } if flowed == link => {
                     let over = engine.link(link).is_some_and(|link| !link.is_draining());
-                    if *draining == Draining::Asked && over {
-                        *draining = Draining::Done;
+                    if let Draining::Asked { fruitful } = *draining
+                        && over
+                    {
+                        *draining = if fruitful { Draining::No } else { Draining::Done };
                     }
                 }
                 Event::Disposition { session, first, last, .. } => {

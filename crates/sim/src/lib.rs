@@ -24,6 +24,8 @@
 mod cable;
 mod client;
 mod disk;
+pub mod fuzz;
+mod hall;
 mod ledger;
 mod letter;
 mod number;
@@ -37,6 +39,7 @@ mod worker;
 mod world;
 
 pub use client::{ClientPlan, CreditPlan, Mishaps, ReceiverPlan, SenderPlan};
+pub use hall::Hall;
 pub use ledger::Tally;
 pub use story::{Story, play, play_seed};
 pub use world::{World, WorldPlan};

@@ -12,10 +12,10 @@ pub(super) const AT_ONCE: Story = Story { name: "everything_at_once", tell: at_o
 
 fn at_once(seed: u64) -> Tally {
     let mut world = World::with(seed, |plan| {
-        if seed % 3 == 0 {
+        if seed.is_multiple_of(3) {
             plan.memory_bytes = 100_000;
         }
-        plan.disk_failures = u32::from(seed % 5 == 0) * 3;
+        plan.disk_failures = u32::from(seed.is_multiple_of(5)) * 3;
     });
     world.forgive(condition::RESOURCE_DELETED);
     // There may be no memory for a dynamic queue.
@@ -31,7 +31,7 @@ fn at_once(seed: u64) -> Tally {
         world.may_refuse(queue);
     }
     // Where memory is short, answers may get lost.
-    let has_operator = seed % 3 != 0 && world.random().chance(40);
+    let has_operator = !seed.is_multiple_of(3) && world.random().chance(40);
     if has_operator {
         queues.iter().for_each(|queue| world.may_forget(queue));
         world.client(ClientPlan::new().manages(15, &queues));

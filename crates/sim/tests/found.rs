@@ -1,11 +1,9 @@
 //! What the simulator has found, told as simply as possible.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod hall;
-
-use hall::Hall;
 use mochila_broker::DeleteIf;
 use mochila_engine::{AttachRequest, ConnectionConfig, Event};
+use mochila_sim::Hall;
 use mochila_wire::terminus::DISTRIBUTION_COPY;
 use mochila_wire::{Encode, Map, Message, Source, Target, condition};
 

@@ -1,0 +1,4 @@
+//! Runs the target `section` of `mochila_sim::fuzz`.
+#![no_main]
+
+mochila_fuzz::target!("section");

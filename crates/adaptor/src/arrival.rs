@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mochila_broker::{
-    BatchBuilder, Budget, LargeBody, MessageMeta, Rejected, SharedQueue, Wakeups,
+    BatchBuilder, Budget, LargeBody, MessageMeta, Origin, Rejected, SharedQueue, Wakeups,
 };
 use mochila_engine::{Connection as Engine, LinkId, SessionId};
 use mochila_wire::performative::ReceiverSettleMode;
@@ -21,6 +21,8 @@ pub(crate) struct Arrivals {
 struct Route {
     link: LinkId,
     session: SessionId,
+    /// The number of the connection that the link is on.
+    connection: u64,
     queue: Arc<SharedQueue>,
     /// The queue gives this sender its credit.
     is_held_back: bool,
@@ -116,10 +118,16 @@ impl Arrivals {
     }
 
     /// Starts a batch; the one before has been enqueued.
-    pub(crate) fn start(&mut self, sender: &Sender, queue: Arc<SharedQueue>, is_held_back: bool) {
+    pub(crate) fn start(
+        &mut self,
+        sender: &Sender,
+        connection: u64,
+        queue: Arc<SharedQueue>,
+        is_held_back: bool,
+    ) {
         debug_assert!(self.builder.is_empty(), "a batch was started before the last was enqueued");
         let (link, session) = (sender.link, sender.session);
-        self.to = Some(Route { link, session, queue, is_held_back });
+        self.to = Some(Route { link, session, connection, queue, is_held_back });
     }
 
     /// Adds a message to the batch.
@@ -156,6 +164,7 @@ impl Arrivals {
         wakeups: &mut Wakeups,
     ) -> Option<Landed> {
         let route = self.to.take()?;
+        self.builder.set_origin(Origin::new(route.connection, now));
         let deliveries = &self.deliveries;
         let mut is_refused = true;
         match self.builder.finish(buffer, budget) {

@@ -113,7 +113,7 @@ impl Connection {
         if !scratch.arrivals.joins(sender.link, queue) {
             let queue = Arc::clone(queue);
             self.enqueue_arrivals(now, buffer, scratch);
-            scratch.arrivals.start(&sender, queue, is_held_back);
+            scratch.arrivals.start(&sender, self.record.id, queue, is_held_back);
         }
         scratch.arrivals.push(delivery, arrival, &sections, meta);
     }

@@ -172,7 +172,7 @@ impl Connection {
 
     /// Encodes what was taken; returns how many messages.
     fn send_taken(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) -> usize {
-        let Scratch { taken, head, positions, wakeups, .. } = scratch;
+        let Scratch { taken, head, added, positions, wakeups, .. } = scratch;
         let (Some(outgoing), Some(mut wire)) = (self.links.outgoing(id), self.engine.outgoing(id))
         else {
             return 0;
@@ -183,7 +183,7 @@ impl Connection {
         for (index, delivery) in taken.deliveries().iter().enumerate() {
             head.clear();
             let content = taken.content(delivery);
-            let patch = taken.patch(delivery);
+            let patch = taken.patch(delivery, added);
             let from = patch.map_or(0, |patch| {
                 let sections = taken.sections(delivery);
                 annotation::write_head(head, taken.bytes(delivery), &sections, &patch)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mochila_broker::{BatchBuilder, MessageMeta, QueueSettings, SharedQueue};
+use mochila_broker::{BatchBuilder, MessageMeta, Origin, QueueSettings, SharedQueue};
 use mochila_wire::performative::Attach;
 use mochila_wire::terminus::LifetimePolicy;
 use mochila_wire::{AmqpError, DeliveryState, Now, TargetArchetype, section};
@@ -35,6 +35,7 @@ impl Connection {
             return;
         };
         let mut builder = BatchBuilder::new();
+        builder.set_origin(Origin { connection: 0, time_ms: now.wall_ms });
         let sections = section::scan(&response.message, &self.node.settings.limits);
         let sections = sections.unwrap_or_default();
         builder.push_owned(response.message, &sections, MessageMeta::default());

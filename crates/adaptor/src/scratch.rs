@@ -1,4 +1,4 @@
-use mochila_broker::{Taken, Wakeups};
+use mochila_broker::{Added, Taken, Wakeups};
 
 use crate::arrival::Arrivals;
 use crate::settlement::Settlements;
@@ -13,6 +13,8 @@ pub struct Scratch {
     pub(crate) taken: Taken,
     /// The head of a message that goes out changed.
     pub(crate) head: Vec<u8>,
+    /// Annotations that go out with a message and did not come with it.
+    pub(crate) added: Added,
     /// A piece of a large message.
     pub(crate) piece: Vec<u8>,
     /// Positions of messages that were sent settled.

@@ -7,9 +7,10 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use mochila_broker::{
-    BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, MessageMeta, QueueSettings,
-    SharedQueue, TakeLimit, Taken, Wake, Waker,
+    Added, BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, MessageMeta, Origin,
+    QueueSettings, SharedQueue, TakeLimit, Taken, Wake, Waker,
 };
+use mochila_wire::annotation::write_head;
 use mochila_wire::section::scan;
 use mochila_wire::{Encode, Limits, Message, Now, Sections};
 use std::ops::Range;
@@ -35,6 +36,7 @@ fn main() {
         let mut bench = Bench::new(Some(60_000));
         report(&format!("the same with a ttl: batches of {batch}"), bench.cycles(batch));
     }
+    stamps();
     for backlog in [1_000, 100_000, 1_000_000] {
         let mut bench = Bench::new(None);
         bench.fill(backlog);
@@ -49,6 +51,35 @@ fn main() {
     for unsettled in [1_000, 100_000] {
         let mut bench = Bench::new(None);
         report(&format!("accept {unsettled} in random order"), bench.random_order(unsettled));
+    }
+}
+
+/// The annotations that a queue adds, measured with the encoding of the messages that go out. In
+/// turns, so that what else the machine does hits all alike.
+fn stamps() {
+    let settings = |key: Option<&str>, time: bool| QueueSettings {
+        sequence_key: key.map(Into::into),
+        ingress_timestamp: Some(time),
+        ..QueueSettings::default()
+    };
+    let rows = [
+        ("the same, encoded", settings(None, false)),
+        ("encoded with a sequence number", settings(Some("seqno"), false)),
+        ("encoded with number and time", settings(Some("seqno"), true)),
+    ];
+    let mut benches = rows.map(|(what, settings)| {
+        let mut bench = Bench::of(Broker::new(BrokerSettings::default()), settings, None);
+        bench.sends = true;
+        bench.builder.set_origin(Origin::new(1, NOW));
+        (what, bench, Duration::MAX)
+    });
+    for _ in 0..3 {
+        for (_, bench, best) in &mut benches {
+            *best = (*best).min(bench.cycles(100));
+        }
+    }
+    for (what, _, best) in benches {
+        report(&format!("{what}: batches of 100"), best);
     }
 }
 
@@ -68,6 +99,9 @@ struct Bench {
     consumer: ConsumerId,
     builder: BatchBuilder,
     taken: Taken,
+    added: Added,
+    output: Vec<u8>,
+    sends: bool,
     positions: Vec<u64>,
     buffer: Vec<u8>,
     messages: Vec<Range<usize>>,
@@ -78,7 +112,11 @@ struct Bench {
 impl Bench {
     fn new(ttl_ms: Option<u32>) -> Bench {
         let broker = Broker::new(BrokerSettings::default());
-        let settings = QueueSettings { max_bytes: Some(0), ..QueueSettings::default() };
+        Bench::of(broker, QueueSettings::default(), ttl_ms)
+    }
+
+    fn of(broker: Arc<Broker>, settings: QueueSettings, ttl_ms: Option<u32>) -> Bench {
+        let settings = QueueSettings { max_bytes: Some(0), ..settings };
         let queue = broker.create("q", settings).expect("the name is free");
         let options = ConsumerOptions::new(Waker::new(Arc::new(NoBell), 0));
         let consumer = queue.subscribe(NOW, options).expect("the queue is open");
@@ -103,6 +141,9 @@ impl Bench {
             consumer,
             builder: BatchBuilder::new(),
             taken: Taken::new(),
+            added: Added::new(),
+            output: Vec::new(),
+            sends: false,
             positions: Vec::new(),
             buffer,
             messages,
@@ -166,7 +207,23 @@ impl Bench {
         self.positions.clear();
         self.positions.extend(self.taken.deliveries().iter().map(|delivery| delivery.position));
         assert_eq!(self.positions.len(), most);
+        if self.sends {
+            self.send();
+        }
         self.taken.clear();
+    }
+
+    /// Writes what was taken, as to a socket: whatever a patch costs is in it.
+    fn send(&mut self) {
+        self.output.clear();
+        for delivery in self.taken.deliveries() {
+            let bytes = self.taken.bytes(delivery);
+            let from = self.taken.patch(delivery, &mut self.added).map_or(0, |patch| {
+                let sections = self.taken.sections(delivery);
+                write_head(&mut self.output, bytes, &sections, &patch)
+            });
+            self.output.extend_from_slice(&bytes[from..]);
+        }
     }
 
     fn accept(&mut self) {

@@ -27,7 +27,8 @@ mod wheel;
 pub use budget::{Budget, OverLimit, Reservation};
 pub use error::QueueError;
 pub use message::{
-    Batch, BatchBuilder, Content, Delivery, LargeBody, MessageMeta, Overlay, Segment, Taken,
+    Added, Batch, BatchBuilder, Content, Delivery, LargeBody, MessageMeta, Origin, Overlay,
+    Segment, Taken,
 };
 pub use node::{Broker, BrokerSettings, Pattern};
 pub use queue::{

@@ -57,6 +57,8 @@ pub struct Config {
     pub default_flow_resume_threshold_percent: u8,
     /// Whether attaching to an address that does not exist makes a queue of that name.
     pub auto_create: bool,
+    /// Whether messages get an annotation that says when they came, where a queue does not say.
+    pub enable_timestamp: bool,
     /// Names that may be auto-created; empty means all.
     pub queue_patterns: Vec<String>,
     /// What is logged: a level, or a filter as `tracing` writes it.
@@ -161,6 +163,7 @@ impl Default for Config {
             default_flow_stop_threshold_percent: 80,
             default_flow_resume_threshold_percent: 70,
             auto_create: true,
+            enable_timestamp: false,
             queue_patterns: Vec::new(),
             log_level: "info".into(),
             log_to_file: None,

@@ -107,6 +107,7 @@ fn node(config: &Config, name: String, now: Now) -> io::Result<Node> {
             max_bytes: config.default_queue_limit_bytes,
             flow_stop_percent: config.default_flow_stop_threshold_percent.into(),
             flow_resume_percent: config.default_flow_resume_threshold_percent.into(),
+            ingress_timestamp: config.enable_timestamp,
         },
         patterns,
         seed: u128::from(random()) << 64 | u128::from(random()),

@@ -22,5 +22,6 @@ mod outcomes;
 mod qpid;
 mod relay;
 mod settlement;
+mod stamping;
 mod stealing;
 mod windows;

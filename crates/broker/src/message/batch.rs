@@ -1,6 +1,6 @@
 //! The messages that one publisher's visit brings for one address.
 
-use super::{Head, LargeBody, MessageMeta, Segment};
+use super::{Head, LargeBody, MessageMeta, Origin, Segment};
 use crate::budget::{Budget, OverLimit, Reservation};
 use mochila_wire::Sections;
 use std::fmt;
@@ -14,6 +14,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct BatchBuilder {
     pending: Vec<Pending>,
+    origin: Origin,
     batch: Batch,
 }
 
@@ -81,6 +82,11 @@ impl BatchBuilder {
         self.pending.is_empty()
     }
 
+    /// Says where the messages of this and the next batches come from.
+    pub fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
+    }
+
     /// Adds a message that lies in the read buffer at `range`.
     pub fn push(&mut self, range: Range<usize>, sections: &Sections, meta: MessageMeta) {
         let source = Source::Range { start: range.start, len: range.len() };
@@ -120,7 +126,7 @@ impl BatchBuilder {
                 return Err(over);
             }
         };
-        self.batch.fill(&mut self.pending, buffer, reservation);
+        self.batch.fill(&mut self.pending, buffer, self.origin, reservation);
         self.pending.clear();
         Ok(&mut self.batch)
     }
@@ -148,7 +154,13 @@ impl Batch {
         self.bytes = 0;
     }
 
-    fn fill(&mut self, pending: &mut [Pending], buffer: &[u8], mut reservation: Reservation) {
+    fn fill(
+        &mut self,
+        pending: &mut [Pending],
+        buffer: &[u8],
+        origin: Origin,
+        mut reservation: Reservation,
+    ) {
         let mut at = 0;
         // What a segment costs beyond its messages is charged once, to the first.
         let mut extra = SEGMENT_COST;
@@ -159,17 +171,19 @@ impl Batch {
             let reservation = reservation.split(cost);
             let format = run[0].meta.message_format;
             let segment = match &mut run[0].source {
-                Source::Range { .. } => Segment::new(self.copy(run, buffer), format, reservation),
+                Source::Range { .. } => {
+                    Segment::new(self.copy(run, buffer), format, origin, reservation)
+                }
                 Source::Owned(bytes) => {
                     let bytes = std::mem::take(bytes).into_boxed_slice();
                     self.add(bytes.len() as u64, 0, bytes.len(), &run[0]);
-                    Segment::new(bytes, format, reservation)
+                    Segment::new(bytes, format, origin, reservation)
                 }
                 Source::Large(large) => {
                     let (head, body) = (std::mem::take(&mut large.0), Arc::clone(&large.1));
                     let head = head.into_boxed_slice();
                     self.add(body.len(), 0, head.len(), &run[0]);
-                    Segment::large(head, body, format, reservation)
+                    Segment::large(head, body, format, origin, reservation)
                 }
             };
             self.segments.push(Arc::new(segment));

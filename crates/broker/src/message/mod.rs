@@ -7,17 +7,22 @@ mod batch;
 mod content;
 mod head;
 mod meta;
+mod origin;
 mod overlay;
 mod segment;
+mod stamps;
 mod taken;
 
 pub use batch::{Batch, BatchBuilder};
 pub use content::{Content, LargeBody};
 pub use meta::MessageMeta;
+pub use origin::Origin;
 pub use overlay::Overlay;
 pub use segment::Segment;
+pub use stamps::Added;
 pub use taken::{Delivery, Taken};
 
 pub(crate) use batch::Incoming;
 pub(crate) use head::Head;
+pub(crate) use stamps::Stamps;
 pub(crate) use taken::NO_OVERLAY;

@@ -1,6 +1,6 @@
 //! The bytes of the messages that came together.
 
-use super::LargeBody;
+use super::{LargeBody, Origin};
 use crate::budget::Reservation;
 use std::fmt;
 use std::sync::Arc;
@@ -14,12 +14,18 @@ pub struct Segment {
     large: Option<Arc<dyn LargeBody>>,
     /// The message-format of all messages in it: it is the same for almost all messages there are.
     message_format: u32,
+    origin: Origin,
     reservation: Reservation,
 }
 
 impl Segment {
-    pub(crate) fn new(bytes: Box<[u8]>, message_format: u32, reservation: Reservation) -> Segment {
-        Segment { bytes, large: None, message_format, reservation }
+    pub(crate) fn new(
+        bytes: Box<[u8]>,
+        message_format: u32,
+        origin: Origin,
+        reservation: Reservation,
+    ) -> Segment {
+        Segment { bytes, large: None, message_format, origin, reservation }
     }
 
     /// A segment of one message whose bytes are `large`, and whose first bytes are `head`.
@@ -27,9 +33,10 @@ impl Segment {
         head: Box<[u8]>,
         large: Arc<dyn LargeBody>,
         message_format: u32,
+        origin: Origin,
         reservation: Reservation,
     ) -> Segment {
-        Segment { bytes: head, large: Some(large), message_format, reservation }
+        Segment { bytes: head, large: Some(large), message_format, origin, reservation }
     }
 
     /// The bytes in memory.
@@ -45,6 +52,11 @@ impl Segment {
     /// The message-format of its messages (part 2, section 2.7.5).
     pub fn message_format(&self) -> u32 {
         self.message_format
+    }
+
+    /// Where its messages came from, and when.
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// What it costs the budget.

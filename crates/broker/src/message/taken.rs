@@ -1,19 +1,21 @@
 //! The messages that one visit of a consumer takes out of a queue.
 
-use super::{Content, Head, Overlay, Segment};
+use super::{Added, Content, Head, Overlay, Segment, Stamps};
 use crate::messages::Flags;
-use mochila_wire::{HeadPatch, Sections};
+use mochila_wire::{HeadPatch, Sections, Symbol, Value};
 use std::sync::Arc;
 
 /// What a take handed over; a worker owns it and uses it again and again.
 ///
-/// It holds each segment once for all its messages, so nothing is counted per message. Clear it
+/// All of it is out of one queue. It holds each segment once for all its messages, so nothing is counted per message. Clear it
 /// when the messages have been encoded: what it holds keeps memory in use.
 #[derive(Debug, Default)]
 pub struct Taken {
     deliveries: Vec<Delivery>,
     segments: Vec<Arc<Segment>>,
     overlays: Vec<Arc<Overlay>>,
+    /// What the queue adds to each of them.
+    stamps: Option<Arc<Stamps>>,
 }
 
 /// A message that was taken, or is being browsed.
@@ -84,19 +86,34 @@ impl Taken {
 
     /// What has to be different in the head of the message that goes out; `None` if it goes out as
     /// it came in.
-    pub fn patch(&self, delivery: &Delivery) -> Option<HeadPatch<'_>> {
+    pub fn patch<'a>(&'a self, delivery: &Delivery, added: &'a mut Added) -> Option<HeadPatch<'a>> {
         let flags = delivery.flags;
-        if !flags.any(Flags::PATCHED) && !flags.has(Flags::CLAIMS_FIRST | Flags::WAS_ACQUIRED) {
+        if self.stamps.is_none()
+            && !flags.any(Flags::PATCHED)
+            && !flags.has(Flags::CLAIMS_FIRST | Flags::WAS_ACQUIRED)
+        {
             return None;
         }
-        let overlay = self.overlays.get(delivery.overlay as usize);
         Some(HeadPatch {
             delivery_count: delivery.delivery_count,
             ttl_ms: flags.any(Flags::TTL).then_some(delivery.ttl_ms),
             first_acquirer: flags.has(Flags::CLAIMS_FIRST | Flags::WAS_ACQUIRED).then_some(false),
             drop_delivery_annotations: flags.any(Flags::DELIVERY_ANNOTATIONS),
-            annotations: overlay.map_or(&[], |overlay| overlay.annotations()),
+            annotations: self.annotations(delivery, added),
         })
+    }
+
+    /// Message annotations that a message goes out with and did not come in with.
+    fn annotations<'a>(
+        &'a self,
+        delivery: &Delivery,
+        added: &'a mut Added,
+    ) -> &'a [(Symbol, Value)] {
+        let overlay = self.overlays.get(delivery.overlay as usize);
+        let overlay = overlay.map_or(&[][..], |overlay| overlay.annotations());
+        let Some(stamps) = &self.stamps else { return overlay };
+        let origin = self.segments[delivery.segment as usize].origin();
+        added.fill(overlay, stamps, delivery.position, origin)
     }
 
     /// Lets go of everything.
@@ -104,6 +121,12 @@ impl Taken {
         self.deliveries.clear();
         self.segments.clear();
         self.overlays.clear();
+        self.stamps = None;
+    }
+
+    /// What is taken next goes out with these.
+    pub(crate) fn set_stamps(&mut self, stamps: Option<&Arc<Stamps>>) {
+        self.stamps = stamps.cloned();
     }
 
     /// The index of a segment; messages that lie in the same one usually come one after another.

@@ -38,8 +38,8 @@ impl Compaction {
             moved.to = bytes.len() as u32;
             bytes.extend_from_slice(&self.segment.bytes()[start..start + moved.len as usize]);
         }
-        let format = self.segment.message_format();
-        Arc::new(Segment::new(bytes.into_boxed_slice(), format, reservation))
+        let (format, origin) = (self.segment.message_format(), self.segment.origin());
+        Arc::new(Segment::new(bytes.into_boxed_slice(), format, origin, reservation))
     }
 }
 

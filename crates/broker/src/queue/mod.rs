@@ -25,9 +25,9 @@ pub use take::{TakeLimit, Taking};
 
 use crate::budget::Budget;
 use crate::error::QueueError;
-use crate::message::Batch;
+use crate::message::{Batch, Stamps};
 use crate::messages::{Dequeued, Messages};
-use crate::settings::{Limits, QueueSettings};
+use crate::settings::{Defaults, Limits, QueueSettings};
 use crate::wake::{Waker, Wakeups};
 use consumer::{Consumer, Interest};
 use distributor::Distributor;
@@ -42,6 +42,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Queue {
     settings: Arc<QueueSettings>,
+    /// What is added to each message when it goes out.
+    stamps: Option<Arc<Stamps>>,
     messages: Messages,
     distributor: Distributor,
     producers: Producers,
@@ -85,8 +87,14 @@ pub struct DeleteIf {
 }
 
 impl Queue {
-    pub(crate) fn new(settings: Arc<QueueSettings>, limits: Limits, budget: Arc<Budget>) -> Queue {
+    pub(crate) fn new(
+        settings: Arc<QueueSettings>,
+        defaults: &Defaults,
+        limits: Limits,
+        budget: Arc<Budget>,
+    ) -> Queue {
         Queue {
+            stamps: Stamps::of(&settings, defaults),
             messages: Messages::default(),
             distributor: Distributor::default(),
             producers: Producers::default(),
@@ -107,7 +115,14 @@ impl Queue {
     }
 
     /// Other settings are in force from now on.
-    pub(crate) fn set_settings(&mut self, now: Now, settings: QueueSettings, limits: Limits) {
+    pub(crate) fn set_settings(
+        &mut self,
+        now: Now,
+        settings: QueueSettings,
+        defaults: &Defaults,
+        limits: Limits,
+    ) {
+        self.stamps = Stamps::of(&settings, defaults);
         self.policy.set_limits(limits, settings.limit_policy);
         self.lifetime.set_policy(&settings);
         if !settings.exclusive {

@@ -66,7 +66,7 @@ impl SharedQueue {
         let budget = Arc::clone(node.budget());
         Arc::new_cyclic(|this| SharedQueue {
             name: name.into(),
-            queue: Mutex::new(Queue::new(settings, limits, Arc::clone(&budget))),
+            queue: Mutex::new(Queue::new(settings, node.defaults(), limits, Arc::clone(&budget))),
             deleted: AtomicBool::new(false),
             timeout_ms: AtomicU64::new(NEVER),
             budget,
@@ -214,7 +214,7 @@ impl SharedQueue {
         let node = self.node.upgrade();
         let defaults = node.map(|node| *node.defaults()).unwrap_or_default();
         let limits = Limits::of(&settings, &defaults)?;
-        Ok(self.visit(|queue| queue.set_settings(now, settings, limits)).1)
+        Ok(self.visit(|queue| queue.set_settings(now, settings, &defaults, limits)).1)
     }
 
     /// The link that made this queue is gone: its lifetime policy may say that it goes too.

@@ -42,6 +42,7 @@ impl Queue {
             return Taking::Gone;
         }
         let Some(consumer) = self.distributor.get(id) else { return Taking::Gone };
+        out.set_stamps(self.stamps.as_ref());
         let is_satisfied = if consumer.is_browser() {
             self.browse(now, id, limit, out)
         } else {

@@ -34,14 +34,17 @@ pub enum ArgumentKind {
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A name in ASCII.
+    Name,
 }
 
 /// The value of an argument, of the type that its kind says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Argued {
     Number(u64),
     Flag(bool),
     Choice(&'static str),
+    Name(Box<str>),
 }
 
 /// Why settings are refused.
@@ -139,8 +142,9 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Seconds,
         doc: "How long the queue lives on when its lifetime is over; implies auto-delete.",
         write: |settings, value| {
-            settings.auto_delete_delay_ms = value.number() * 1_000;
-            if value.number() > 0 && settings.lifetime.is_none() {
+            let seconds = value.number();
+            settings.auto_delete_delay_ms = seconds * 1_000;
+            if seconds > 0 && settings.lifetime.is_none() {
                 settings.lifetime = Some(LifetimePolicy::DeleteOnNoLinks);
             }
         },
@@ -212,6 +216,24 @@ pub static ARGUMENTS: &[Argument] = &[
         write: |settings, value| settings.flow_resume_bytes = Some(value.number()),
         read: |settings| settings.flow_resume_bytes.map(Argued::Number),
     },
+    Argument {
+        name: "qpid.queue_msg_sequence",
+        plain: "sequence-key",
+        aliases: &[],
+        kind: ArgumentKind::Name,
+        doc: "The annotation (uint) that each message gets with its number in the queue.",
+        write: |settings, value| settings.sequence_key = value.name(),
+        read: |settings| settings.sequence_key.clone().map(Argued::Name),
+    },
+    Argument {
+        name: "qpid.ingress_timestamp",
+        plain: "ingress-timestamp",
+        aliases: &["enable-timestamp"],
+        kind: ArgumentKind::Flag,
+        doc: "Messages get x-opt-ingress-timestamp: when they came, in nanoseconds (long).",
+        write: |settings, value| settings.ingress_timestamp = Some(value.flag()),
+        read: |settings| settings.ingress_timestamp.map(Argued::Flag),
+    },
 ];
 
 impl Argument {
@@ -239,6 +261,7 @@ impl Argument {
             Argued::Number(number) => Value::Ulong(number),
             Argued::Flag(flag) => Value::Bool(flag),
             Argued::Choice(word) => Value::String(word.to_owned()),
+            Argued::Name(name) => Value::String(name.into()),
         })
     }
 }
@@ -285,6 +308,7 @@ impl ArgumentKind {
                 let word = lifetime_of(value).or_else(|| value.as_str())?;
                 words.iter().find(|known| **known == word).map(|word| Argued::Choice(word))
             }
+            ArgumentKind::Name => name(value).map(Argued::Name),
         }
     }
 }
@@ -297,6 +321,7 @@ impl fmt::Display for ArgumentKind {
             ArgumentKind::Seconds => f.write_str("a number of seconds"),
             ArgumentKind::Flag => f.write_str("true or false"),
             ArgumentKind::Choice(words) => write!(f, "one of {}", words.join(", ")),
+            ArgumentKind::Name => f.write_str("a name in ASCII"),
         }
     }
 }
@@ -307,7 +332,7 @@ impl Argued {
     fn number(self) -> u64 {
         match self {
             Argued::Number(number) => number,
-            Argued::Flag(_) | Argued::Choice(_) => 0,
+            Argued::Flag(_) | Argued::Choice(_) | Argued::Name(_) => 0,
         }
     }
 
@@ -318,7 +343,15 @@ impl Argued {
     fn choice(self) -> &'static str {
         match self {
             Argued::Choice(word) => word,
-            Argued::Number(_) | Argued::Flag(_) => "",
+            Argued::Number(_) | Argued::Flag(_) | Argued::Name(_) => "",
+        }
+    }
+
+    /// `None` for an empty name.
+    fn name(self) -> Option<Box<str>> {
+        match self {
+            Argued::Name(name) => Some(name).filter(|name| !name.is_empty()),
+            Argued::Number(_) | Argued::Flag(_) | Argued::Choice(_) => None,
         }
     }
 }
@@ -326,6 +359,15 @@ impl Argued {
 /// Numbers come as any type that holds them; tools send them as text too.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// Old tools send numbers where a name is meant.
+fn name(value: &Value) -> Option<Box<str>> {
+    let name = match value.as_str() {
+        Some(name) => name.to_owned(),
+        None => value.as_u64()?.to_string(),
+    };
+    name.is_ascii().then(|| name.into())
 }
 
 fn flag(value: &Value) -> Option<bool> {

@@ -11,11 +11,18 @@ pub struct Defaults {
     pub flow_stop_percent: u32,
     /// At so many percent it lets them go on.
     pub flow_resume_percent: u32,
+    /// Whether messages get an annotation that says when they came.
+    pub ingress_timestamp: bool,
 }
 
 impl Default for Defaults {
     fn default() -> Defaults {
-        Defaults { max_bytes: 100 * 1024 * 1024, flow_stop_percent: 80, flow_resume_percent: 70 }
+        Defaults {
+            max_bytes: 100 * 1024 * 1024,
+            flow_stop_percent: 80,
+            flow_resume_percent: 70,
+            ingress_timestamp: false,
+        }
     }
 }
 

@@ -33,6 +33,11 @@ pub struct QueueSettings {
     pub flow_stop_bytes: Option<u64>,
     /// Below so many bytes they get credit again.
     pub flow_resume_bytes: Option<u64>,
+    /// The annotation that gets each message's number in the queue; none if it is not there or
+    /// empty.
+    pub sequence_key: Option<Box<str>>,
+    /// Whether each message gets an annotation that says when it came.
+    pub ingress_timestamp: Option<bool>,
 }
 
 /// What happens to a message that would exceed a limit.

@@ -2,7 +2,7 @@
 //! hand, and a list of who has been woken.
 
 use mochila_broker::{
-    BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, Delivery, Enqueued,
+    Added, BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, Delivery, Enqueued,
     MessageMeta, Outcome, ProducerId, QueueSettings, Settlement, SharedQueue, Statistics,
     TakeLimit, Taken, Taking, Wake, Waker, Wakeups,
 };
@@ -230,7 +230,7 @@ pub(crate) fn as_sent(taken: &Taken, delivery: &Delivery) -> Message {
     let bytes = taken.bytes(delivery);
     let mut out = Vec::new();
     let mut from = 0;
-    if let Some(patch) = taken.patch(delivery) {
+    if let Some(patch) = taken.patch(delivery, &mut Added::new()) {
         let sections = taken.sections(delivery);
         from = mochila_wire::annotation::write_head(&mut out, bytes, &sections, &patch);
     }

@@ -11,4 +11,5 @@ mod outcomes;
 mod property;
 mod registry;
 mod sharing;
+mod stamps;
 mod time;

@@ -1,7 +1,7 @@
 //! What becomes of messages that consumers were given.
 
 use crate::bench::{QueueBench, message};
-use mochila_broker::{Outcome, TakeLimit, Taken, Taking};
+use mochila_broker::{Added, Outcome, TakeLimit, Taken, Taking};
 use mochila_wire::{Map, Value};
 
 fn modify(failed: bool, undeliverable_here: bool) -> Outcome {
@@ -99,13 +99,13 @@ fn a_message_goes_out_as_it_came_in_unless_something_has_changed() {
     let limit = TakeLimit { messages: 1, bytes: usize::MAX };
     bench.queue.take(bench.now, consumer.id, limit, &mut taken).1.perform();
     let delivery = taken.deliveries()[0];
-    assert!(taken.patch(&delivery).is_none());
+    assert!(taken.patch(&delivery, &mut Added::new()).is_none());
     assert!(!delivery.was_acquired());
     bench.release(consumer, &[delivery.position]);
     taken.clear();
     bench.queue.take(bench.now, consumer.id, limit, &mut taken).1.perform();
     let delivery = taken.deliveries()[0];
-    assert!(taken.patch(&delivery).is_none());
+    assert!(taken.patch(&delivery, &mut Added::new()).is_none());
     assert!(delivery.was_acquired());
 }
 

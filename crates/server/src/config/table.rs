@@ -238,6 +238,14 @@ pub(super) static SETTINGS: &[Setting] = &[
     ),
     setting!(
         Queues,
+        "enable-timestamp",
+        YES_NO,
+        enable_timestamp,
+        "Whether messages get the annotation x-opt-ingress-timestamp, in nanoseconds of the Unix epoch, \
+         where their queue does not say"
+    ),
+    setting!(
+        Queues,
         "queue-patterns",
         Takes::Many("PATTERN"),
         [queue_patterns],

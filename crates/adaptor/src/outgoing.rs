@@ -109,7 +109,10 @@ impl Connection {
         if limit.messages == 0 {
             // Without credit, or with the session's window closed, it must not keep others waiting.
             self.idle(now, id, scratch);
-            if self.engine.link(id).is_some_and(|link| link.credit() == 0) {
+            // A drain does not wait until the receiver settles something.
+            let is_over =
+                more_unsettled == 0 || self.engine.link(id).is_some_and(|link| link.credit() == 0);
+            if is_over {
                 self.engine.drained(id);
             }
             return Turn::Rest;

@@ -245,6 +245,22 @@ fn a_link_that_is_full_of_unsettled_deliveries_leaves_messages_to_others() {
 }
 
 #[test]
+fn a_drain_does_not_wait_until_the_receiver_settles_something() {
+    let mut bench = Bench::with(|setup| setup.settings.max_unsettled = 2);
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    for _ in 0..5 {
+        bench.send(sender, &text("m"));
+    }
+    let raw = bench.raw_receiver("q", 0);
+    let heard = bench.ask(raw, &draining(0, 0, 10));
+    assert_eq!(heard.names(), ["transfer", "transfer", "flow"]);
+    assert_eq!((heard.flow().delivery_count, heard.flow().link_credit), (Some(10), Some(0)));
+    bench.say(raw, 0, &settled(0, 1, DeliveryState::Accepted));
+    assert_eq!(bench.ask(raw, &credit_of(0, 10, 10)).transfers().len(), 2);
+}
+
+#[test]
 fn competing_receivers_get_their_share() {
     let mut bench = Bench::new();
     let client = bench.client();

@@ -219,6 +219,8 @@ fn node(seed: u64, plan: &WorldPlan, disk: &Arc<Disk>, now: Now, random: &mut Ra
         credit_window: plan.credit_window,
         output_limit: *random.pick(&[600, 4_096, 65_536]),
         large_message_bytes: *random.pick(&[2_000, 10_000, 1 << 20]),
+        max_unsettled: *random.pick(&[1, 10, 1_000_000]),
+        steal_across_connections: random.chance(50),
         ..Settings::default()
     };
     let large_files = Arc::clone(disk) as Arc<dyn mochila_adaptor::LargeFiles>;

@@ -113,7 +113,8 @@ impl Client {
                 && credit > 0
             {
                 let excluded = receiver.excluded(book);
-                appetites.push(Appetite { queue: queue.to_owned(), excluded });
+                let held = receiver.held();
+                appetites.push(Appetite { queue: queue.to_owned(), excluded, held });
             }
         }
         appetites
@@ -211,4 +212,6 @@ pub(crate) struct Appetite {
     pub(crate) queue: String,
     /// How many messages of the queue it does not want.
     pub(crate) excluded: u64,
+    /// How many it has and has not settled.
+    pub(crate) held: usize,
 }

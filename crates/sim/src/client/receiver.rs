@@ -164,6 +164,11 @@ impl Receiver {
         self.plan.queue.as_deref()
     }
 
+    /// How many messages it has and has not settled.
+    pub(crate) fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// How many messages of its queue it does not want.
     pub(crate) fn excluded(&self, book: &Ledger) -> u64 {
         self.excluded.iter().filter(|no| !book.is_gone(**no)).count() as u64

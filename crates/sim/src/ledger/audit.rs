@@ -8,7 +8,7 @@ use crate::number::MessageNo;
 pub(crate) struct Missing {
     /// They may have expired.
     pub(crate) mortal: u64,
-    /// They may not.
+    /// They may not, or they may have been refused without a word.
     pub(crate) others: u64,
 }
 
@@ -21,12 +21,12 @@ impl Ledger {
             if entry.queue != queue || !entry.is_missing() {
                 continue;
             }
-            if entry.ttl_ms.is_some() {
+            let may_be_refused = entry.fate == Fate::SentSettled && rules.refuses;
+            if entry.ttl_ms.is_some() && !may_be_refused {
                 missing.mortal += 1;
                 continue;
             }
             missing.others += 1;
-            let may_be_refused = entry.fate == Fate::SentSettled && rules.refuses;
             let no = MessageNo(index);
             assert!(rules.forgets || may_be_refused, "{no:?} was lost: {entry:?}");
         }

@@ -199,7 +199,7 @@ impl World {
 
 /// In so many steps a millisecond passes.
 const SLOWNESS: usize = 200;
-const MOST_STEPS: u64 = 1_000_000;
+const MOST_STEPS: u64 = 4_000_000;
 /// What may wait for a socket: what is read at once can be answered at some length, and one visit
 /// adds what the settings allow, and a frame.
 const MOST_OUTPUT: usize = super::MOST_UNSENT + 16 * READ_AT_ONCE + 128 * 1024;

@@ -18,6 +18,11 @@ impl Cable {
         Cable { up: Pipe::new(weather), down: Pipe::new(weather), silent: false }
     }
 
+    /// Whether a piece arrives now, at either end.
+    pub(crate) fn is_due(&self, now_ms: u64) -> bool {
+        self.up.is_due(now_ms) || self.down.is_due(now_ms)
+    }
+
     /// When the next piece arrives, at either end.
     pub(crate) fn next_arrival_ms(&self) -> Option<u64> {
         [&self.up, &self.down].into_iter().filter_map(Pipe::next_arrival_ms).min()

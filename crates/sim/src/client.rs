@@ -94,7 +94,7 @@ impl Client {
         let Some(line) = &self.line else { return false };
         let cable = &cables[line.no.0];
         is_due(self.act_ms)
-            || is_due(line.engine.next_timeout_ms())
+            || line.due_ms <= now.mono_ms
             || (!self.is_stalled(now) && cable.down.is_readable())
             || line.can_write(cable)
     }
@@ -158,6 +158,7 @@ impl Client {
             scene.cables[line.no.0].close_client_end();
             self.hang_up(scene);
         } else {
+            line.note_deadline();
             self.line = Some(line);
         }
     }

@@ -28,6 +28,7 @@ pub(crate) struct Peer {
     was_open: bool,
     /// How long it tries to say its last words.
     patience_until_ms: Option<u64>,
+    due_ms: u64,
     /// How many of the client's bytes have been handled.
     pub(crate) handled: u64,
     /// How much output may wait for the socket before nothing more is read.
@@ -78,8 +79,10 @@ impl Visit {
 
 impl Peer {
     pub(crate) fn new(connection: Connection, most_unsent: usize) -> Peer {
+        let due_ms = connection.next_timeout_ms().unwrap_or(NEVER);
         Peer {
             connection,
+            due_ms,
             unhandled: Vec::new(),
             unsent: VecDeque::new(),
             readable: false,
@@ -98,7 +101,8 @@ impl Peer {
         !self.unsent.is_empty()
     }
 
-    /// Does one stage of a visit; `Some` when it was the last one.
+    /// Does one stage of a visit, and passes over those in which there is nothing to do; `Some` when
+    /// it was the last one.
     pub(crate) fn step(
         &mut self,
         now: Now,
@@ -148,14 +152,43 @@ impl Peer {
                 self.connection.finish_visit(scratch);
                 Stage::Look
             }
-            Stage::Look => return Some(self.look(now, visit, scratch)),
+            Stage::Look => {
+                let ending = self.look(now, visit, scratch);
+                self.note_deadline();
+                return Some(ending);
+            }
         };
+        self.pass_over(visit);
+        self.note_deadline();
         None
     }
 
-    /// When it has something to do because of time.
+    /// Nobody can get in between where nothing is done.
+    fn pass_over(&self, visit: &mut Visit) {
+        if visit.stage == Stage::Wakes && visit.posted.wakes.is_empty() {
+            visit.stage = Stage::Write;
+        }
+        if visit.stage == Stage::Write && self.unsent.is_empty() {
+            visit.stage = Stage::Read;
+        }
+        if visit.stage == Stage::Read && visit.posted.verdict.is_none() && !self.can_read() {
+            visit.stage = Stage::Pump;
+        }
+    }
+
+    /// When it has something to do because of time, as of the end of the last stage.
+    pub(crate) fn due_ms(&self) -> u64 {
+        self.due_ms
+    }
+
+    /// The same; none if that is never.
     pub(crate) fn next_timeout_ms(&self) -> Option<u64> {
-        self.connection.next_timeout_ms().into_iter().chain(self.patience_until_ms).min()
+        Some(self.due_ms).filter(|due_ms| *due_ms != NEVER)
+    }
+
+    fn note_deadline(&mut self) {
+        let connection_ms = self.connection.next_timeout_ms().unwrap_or(NEVER);
+        self.due_ms = connection_ms.min(self.patience_until_ms.unwrap_or(NEVER));
     }
 
     /// Whether the connection was open and is not any more: what its client holds is void.
@@ -239,5 +272,6 @@ impl Peer {
 
 /// How long a connection that is over waits for its socket to take what is left.
 const PATIENCE_MS: u64 = 2_000;
+const NEVER: u64 = u64::MAX;
 /// The most that one visit reads.
 pub(crate) const READ_AT_ONCE: usize = 8 * 1024;

@@ -80,10 +80,17 @@ impl Pipe {
                 true => NEVER,
                 false => last_ms.max(now_ms + delay_ms),
             };
-            self.under_way.push_back(Parcel { arrival_ms, bytes: from.drain(..len).collect() });
+            let mut bytes = Vec::with_capacity(len);
+            move_front(from, len, &mut bytes);
+            self.under_way.push_back(Parcel { arrival_ms, bytes });
             self.held += len;
             room -= len;
         }
+    }
+
+    /// Whether a piece arrives now.
+    pub(crate) fn is_due(&self, now_ms: u64) -> bool {
+        self.under_way.front().is_some_and(|parcel| parcel.arrival_ms <= now_ms)
     }
 
     /// When the next piece arrives.
@@ -114,7 +121,7 @@ impl Pipe {
             return if self.is_at_end() { Read::End } else { Read::Nothing };
         }
         let len = if random.chance(50) { most } else { random.between(1, most as u64) as usize };
-        into.extend(self.arrived.drain(..len));
+        move_front(&mut self.arrived, len, into);
         self.held -= len;
         Read::Some
     }
@@ -160,6 +167,15 @@ impl Pipe {
             End::Lost => true,
         }
     }
+}
+
+/// Moves the first `len` bytes, not one by one.
+fn move_front(from: &mut VecDeque<u8>, len: usize, into: &mut Vec<u8>) {
+    let (first, second) = from.as_slices();
+    let split = len.min(first.len());
+    into.extend_from_slice(&first[..split]);
+    into.extend_from_slice(&second[..len - split]);
+    from.drain(..len);
 }
 
 const NEVER: u64 = u64::MAX;

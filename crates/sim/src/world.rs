@@ -41,6 +41,8 @@ pub struct World {
     ledger: Ledger,
     /// Passwords that are being verified: until when, whose, and whether it is right.
     verdicts: Vec<(u64, ConnectionNo, bool)>,
+    /// Who could go on when somebody last did; kept for its memory.
+    actors: Vec<actor::Actor>,
     steps: u64,
     /// A digest of all that happened.
     digest: u64,
@@ -110,6 +112,7 @@ impl World {
             clients: Vec::new(),
             ledger: Ledger::new(plan.memory_bytes > 0),
             verdicts: Vec::new(),
+            actors: Vec::new(),
             steps: 0,
             digest: seed,
             is_traced: std::env::var_os("SIM_TRACE").is_some(),

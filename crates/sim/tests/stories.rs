@@ -30,6 +30,7 @@ tests! {
     browsers_see_every_message_once_and_take_none
     what_one_consumer_does_not_want_another_gets_unless_it_was_rejected
     what_a_consumer_holds_goes_to_others_when_its_link_goes
+    only_one_consumer_is_alone_at_a_time_and_browsers_do_not_count
     connections_that_break_in_the_middle_of_messages_lose_nothing_that_was_accepted
     who_falls_silent_is_given_up_and_what_he_holds_goes_to_others
     who_does_not_read_holds_nobody_up_and_gets_no_endless_output
@@ -37,9 +38,11 @@ tests! {
     who_shows_a_wrong_password_is_not_let_in_and_may_try_again
     a_full_queue_refuses_or_holds_back_and_goes_on_when_there_is_room
     the_nodes_memory_is_never_exceeded_and_all_of_it_comes_back
+    a_few_messages_that_stay_do_not_hold_the_memory_of_those_that_are_gone
     messages_expire_wherever_they_stand_and_are_counted
     large_messages_that_the_disk_has_no_room_for_are_refused_and_the_others_arrive
     queues_may_be_changed_purged_and_deleted_while_they_are_used
+    a_connection_that_an_operator_closes_gives_everything_back_and_may_come_again
     a_dynamic_queue_goes_with_its_link_however_that_goes
     queues_that_nobody_uses_any_more_go_and_come_back_when_somebody_does
     everything_at_once

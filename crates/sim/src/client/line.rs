@@ -23,8 +23,10 @@ pub(super) struct Line {
     written: u64,
     /// The sessions by the number that links call them by.
     pub(super) sessions: BTreeMap<usize, SessionId>,
+    /// When the engine has something to do, as of the end of the last step.
+    pub(super) due_ms: u64,
     /// The broker must not let us in.
-    pub(super) has_wrong_password: bool,
+    has_wrong_password: bool,
 }
 
 impl Line {
@@ -55,8 +57,14 @@ impl Line {
             outbox: Outbox::new(),
             written: 0,
             sessions: BTreeMap::new(),
+            due_ms: 0,
             has_wrong_password: wrong_password,
         }
+    }
+
+    /// Notes when the engine has something to do.
+    pub(super) fn note_deadline(&mut self) {
+        self.due_ms = self.engine.next_timeout_ms().unwrap_or(u64::MAX);
     }
 
     /// Reads some of what has arrived; false if nothing will any more.

@@ -106,6 +106,9 @@ impl Asker {
     }
 
     fn ask(&self, queue: &str, hand: &mut Hand<'_>) -> (Question, Message) {
+        if self.plan.closes_connections {
+            return self.ask_to_close(hand);
+        }
         let mut body = Map::new();
         let (operation, statuses): (&'static str, &'static [i32]) = match hand.random.below(8) {
             0 => {
@@ -132,19 +135,37 @@ impl Asker {
             }
             _ => ("QUERY", &[200]),
         };
-        let mut message = Message { body: Body::Value(Value::Map(body)), ..Message::default() };
-        let number = self.questions.borrow().next;
-        message.properties_mut().message_id = Some(MessageId::Ulong(number));
-        message.properties_mut().reply_to = Some(self.reply_to.clone());
-        message.set_application_property("operation", operation);
+        let mut message = self.message(operation, body);
         if operation == "QUERY" {
             message.set_application_property("entityType", "org.mochila.queue");
         } else {
             message.set_application_property("type", "org.mochila.queue");
             message.set_application_property("name", queue);
         }
+        (self.question(operation, statuses), message)
+    }
+
+    /// Any connection, its own perhaps.
+    fn ask_to_close(&self, hand: &mut Hand<'_>) -> (Question, Message) {
+        let mut message = self.message("DELETE", Map::new());
+        let identity = format!("connection/{}", hand.random.between(1, 12));
+        message.set_application_property("type", "org.mochila.connection");
+        message.set_application_property("identity", identity);
+        (self.question("DELETE", &[204, 404]), message)
+    }
+
+    fn message(&self, operation: &str, body: Map) -> Message {
+        let mut message = Message { body: Body::Value(Value::Map(body)), ..Message::default() };
+        let number = self.questions.borrow().next;
+        message.properties_mut().message_id = Some(MessageId::Ulong(number));
+        message.properties_mut().reply_to = Some(self.reply_to.clone());
+        message.set_application_property("operation", operation);
+        message
+    }
+
+    fn question(&self, operation: &'static str, statuses: &'static [i32]) -> Question {
         let may_be_lost = !self.questions.borrow().is_listening;
-        (Question { operation, statuses, may_be_lost }, message)
+        Question { operation, statuses, may_be_lost }
     }
 }
 

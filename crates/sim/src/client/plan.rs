@@ -45,6 +45,8 @@ pub struct ReceiverPlan {
     pub(crate) outcomes: Outcomes,
     /// So many of a hundred are not settled as long as the link is there.
     pub(crate) kept: u32,
+    /// It wants to be the only one that takes.
+    pub(crate) exclusive: bool,
 }
 
 /// How a receiver gives credit.
@@ -75,6 +77,8 @@ pub(crate) struct Outcomes {
 pub(crate) struct ManagerPlan {
     pub(crate) requests: u32,
     pub(crate) queues: Vec<String>,
+    /// It closes connections, and does nothing else.
+    pub(crate) closes_connections: bool,
 }
 
 /// What happens to a client, in so many of a thousand times that it does something.
@@ -120,7 +124,16 @@ impl ClientPlan {
     #[must_use]
     pub fn manages(mut self, requests: u32, queues: &[&str]) -> ClientPlan {
         let queues = queues.iter().map(|queue| (*queue).to_owned()).collect();
-        self.manager = Some(ManagerPlan { requests, queues });
+        self.manager = Some(ManagerPlan { requests, queues, closes_connections: false });
+        self
+    }
+
+    /// Adds an operator that closes so many connections.
+    #[must_use]
+    pub fn closes(mut self, connections: u32) -> ClientPlan {
+        let queues = vec![String::new()];
+        self.manager =
+            Some(ManagerPlan { requests: connections, queues, closes_connections: true });
         self
     }
 
@@ -207,12 +220,20 @@ impl ReceiverPlan {
             fails_by_default: false,
             outcomes: Outcomes { accept: 1, reject: 0, release: 0, modify: 0, not_here: 0 },
             kept: 0,
+            exclusive: false,
         }
     }
 
     /// A receiver of a dynamic queue, which is its own.
     pub fn dynamic() -> ReceiverPlan {
         ReceiverPlan { queue: None, ..ReceiverPlan::from("", CreditPlan::Window(10)) }
+    }
+
+    /// It wants to be the only one that takes.
+    #[must_use]
+    pub fn exclusive(mut self) -> ReceiverPlan {
+        self.exclusive = true;
+        self
     }
 
     /// It only looks.

@@ -66,6 +66,10 @@ impl Receiver {
         let source = Source {
             address: self.plan.queue.clone(),
             dynamic: self.plan.queue.is_none(),
+            dynamic_node_properties: self
+                .plan
+                .exclusive
+                .then(|| Map::new().with("exclusive", true)),
             distribution_mode: self.plan.browse.then_some(DISTRIBUTION_COPY),
             default_outcome: self
                 .plan

@@ -64,6 +64,32 @@ fn memory(seed: u64) -> Tally {
     told(world)
 }
 
+/// A few messages that stay among many that go.
+pub(super) const LEFTOVERS: Story = Story {
+    name: "a_few_messages_that_stay_do_not_hold_the_memory_of_those_that_are_gone",
+    tell: leftovers,
+};
+
+fn leftovers(seed: u64) -> Tally {
+    let mut world = World::with(seed, |plan| plan.credit_window = 1_000);
+    for _ in 0..2 {
+        world.client(ClientPlan::new().sends(SenderPlan::to("q", 400).sized(&[300, 900])));
+    }
+    let kept = *world.random().pick(&[1, 3]);
+    let receiver = ReceiverPlan::from("q", CreditPlan::Window(1_000)).keeping(kept);
+    world.client(ClientPlan::new().window(2_048).receives(receiver));
+    world.rest();
+    let numbers = world.statistics("q").unwrap_or_default();
+    let most = numbers.byte_depth * 4 + 200_000;
+    assert!(
+        numbers.memory_bytes <= most,
+        "{} bytes of memory for {} bytes of messages",
+        numbers.memory_bytes,
+        numbers.byte_depth
+    );
+    told(world)
+}
+
 /// Messages that do not live for ever.
 pub(super) const EXPIRY: Story =
     Story { name: "messages_expire_wherever_they_stand_and_are_counted", tell: expiry };

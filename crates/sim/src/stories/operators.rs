@@ -5,6 +5,26 @@ use mochila_wire::condition;
 use super::told;
 use crate::{ClientPlan, CreditPlan, Mishaps, ReceiverPlan, SenderPlan, Story, Tally, World};
 
+/// Connections are closed from outside.
+pub(super) const CLOSING: Story = Story {
+    name: "a_connection_that_an_operator_closes_gives_everything_back_and_may_come_again",
+    tell: closing,
+};
+
+fn closing(seed: u64) -> Tally {
+    let mut world = World::new(seed);
+    for _ in 0..3 {
+        let sender = SenderPlan::to("q", 40).sized(&[0, 300, 4_000]);
+        let credit = CreditPlan::any(world.random());
+        let receiver = ReceiverPlan::from("q", credit).moody(world.random());
+        world.client(
+            ClientPlan::new().sends(sender).receives(receiver).receives(ReceiverPlan::dynamic()),
+        );
+    }
+    world.client(ClientPlan::new().closes(20));
+    told(world)
+}
+
 /// Queues are made, changed, purged and deleted while they are used.
 pub(super) const CHANGES: Story =
     Story { name: "queues_may_be_changed_purged_and_deleted_while_they_are_used", tell: changes };

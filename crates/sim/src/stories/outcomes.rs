@@ -1,5 +1,7 @@
 //! What receivers say of messages.
 
+use mochila_wire::condition;
+
 use super::told;
 use crate::{ClientPlan, CreditPlan, Mishaps, ReceiverPlan, SenderPlan, Story, Tally, World};
 
@@ -17,6 +19,30 @@ fn moods(seed: u64) -> Tally {
         let receiver = ReceiverPlan::from("q", credit).moody(world.random());
         world.client(ClientPlan::new().receives(receiver));
     }
+    told(world)
+}
+
+/// Receivers that want to be alone.
+pub(super) const EXCLUSIVE: Story = Story {
+    name: "only_one_consumer_is_alone_at_a_time_and_browsers_do_not_count",
+    tell: exclusive,
+};
+
+fn exclusive(seed: u64) -> Tally {
+    let mut world = World::new(seed);
+    world.forgive(condition::RESOURCE_LOCKED);
+    world.client(ClientPlan::new().sends(SenderPlan::to("q", 80)));
+    for _ in 0..3 {
+        let credit = CreditPlan::any(world.random());
+        let mut receiver = ReceiverPlan::from("q", credit).moody(world.random());
+        if world.random().chance(60) {
+            receiver = receiver.exclusive();
+        }
+        let mishaps = Mishaps { detach: 20, leave: 10, ..Mishaps::default() };
+        world.client(ClientPlan::new().receives(receiver).suffers(mishaps));
+    }
+    let browser = ReceiverPlan::from("q", CreditPlan::Window(10)).browsing();
+    world.client(ClientPlan::new().receives(browser));
     told(world)
 }
 

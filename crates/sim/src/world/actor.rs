@@ -3,12 +3,12 @@
 use super::World;
 use crate::client::Client;
 use crate::number::ConnectionNo;
-use crate::peer::{Ending, READ_AT_ONCE};
+use crate::peer::{Ending, Peer, READ_AT_ONCE};
 use crate::worker::Workplace;
 
 /// Somebody, or something, that can go on now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Actor {
+pub(super) enum Actor {
     /// Bytes arrive.
     Network(ConnectionNo),
     /// A thread of the broker.
@@ -28,11 +28,12 @@ enum Actor {
 impl World {
     /// Lets one of those act that can; false if nobody can, before time passes.
     pub(super) fn step(&mut self) -> bool {
-        let actors = self.actors();
-        if actors.is_empty() {
-            return false;
-        }
-        let actor = *self.random.pick(&actors);
+        let mut actors = std::mem::take(&mut self.actors);
+        actors.clear();
+        self.find_actors(&mut actors);
+        let actor = (!actors.is_empty()).then(|| *self.random.pick(&actors));
+        self.actors = actors;
+        let Some(actor) = actor else { return false };
         self.steps += 1;
         assert!(self.steps < MOST_STEPS, "nothing ever comes to rest");
         if self.is_traced {
@@ -87,20 +88,19 @@ impl World {
         peers.chain(clients).chain(self.node.broker.next_timeout_ms()).min()
     }
 
-    fn actors(&self) -> Vec<Actor> {
+    /// Finds all that can go on now.
+    fn find_actors(&self, actors: &mut Vec<Actor>) {
         let now_ms = self.now.mono_ms;
-        let mut actors = Vec::new();
         let is_any_ready = self.board.is_any_ready();
         let workers = self.workers.iter().enumerate();
         let working = workers.filter(|(_, worker)| worker.is_busy() || is_any_ready);
         actors.extend(working.map(|(index, _)| Actor::Worker(index)));
         for no in &self.live {
-            if self.cables[no.0].next_arrival_ms().is_some_and(|at| at <= now_ms) {
+            if self.cables[no.0].is_due(now_ms) {
                 actors.push(Actor::Network(*no));
             }
-            let peer = self.peers[no.0].as_ref();
-            let due = peer.and_then(|peer| peer.next_timeout_ms());
-            if due.is_some_and(|at| at <= now_ms) && !self.board.is_due(*no) {
+            let due_ms = self.peers[no.0].as_ref().map_or(u64::MAX, Peer::due_ms);
+            if due_ms <= now_ms && !self.board.is_due(*no) {
                 actors.push(Actor::Deadline(*no));
             }
         }
@@ -119,7 +119,6 @@ impl World {
                 actors.push(Actor::Verdict(index));
             }
         }
-        actors
     }
 
     fn arrive(&mut self, no: ConnectionNo) {

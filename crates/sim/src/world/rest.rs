@@ -2,6 +2,7 @@
 
 use super::World;
 use crate::client::Client;
+use crate::peer::Peer;
 
 impl World {
     /// Lets everything happen until nothing more does, and sees whether that is right.
@@ -60,11 +61,13 @@ impl World {
     /// What must hold when nothing more happens.
     fn check_rest(&self) {
         for client in self.reading() {
-            let cable = client.connection().map(|no| &self.cables[no.0]);
-            client.check_rest(cable);
-            if cable.is_some_and(|cable| cable.is_silent()) {
+            let Some(no) = client.connection() else { continue };
+            let is_open = |peer: &Peer| peer.connection.is_open();
+            if self.cables[no.0].is_silent() || !self.peers[no.0].as_ref().is_some_and(is_open) {
+                // The broker's end is not there, or waits for the client's end to go.
                 continue;
             }
+            client.check_rest();
             self.check_served(client);
             self.check_credit(client);
         }

@@ -73,7 +73,8 @@ impl Pipe {
     pub(crate) fn write(&mut self, now_ms: u64, random: &mut Random, from: &mut VecDeque<u8>) {
         let mut room = self.room().min(from.len());
         while room > 0 {
-            let len = random.between(1, room as u64) as usize;
+            let is_torn = random.chance(50);
+            let len = if is_torn { random.between(1, room as u64) as usize } else { room };
             let delay_ms = random.between(0, self.weather.delay_ms);
             let last_ms = self.under_way.back().map_or(0, |last| last.arrival_ms);
             let arrival_ms = match self.silent {

@@ -27,6 +27,7 @@ pub const ALL: &[(Story, u64)] = &[
     (trouble::WRONG_PASSWORDS, 300),
     (limits::FULL_QUEUES, 300),
     (limits::MEMORY, 150),
+    (limits::TOO_LARGE, 60),
     (limits::LEFTOVERS, 15),
     (limits::EXPIRY, 150),
     (limits::BAD_DISK, 150),

@@ -16,7 +16,7 @@ impl Weather {
     pub(crate) fn any(random: &mut Random) -> Weather {
         Weather {
             delay_ms: *random.pick(&[0, 1, 5, 50]),
-            socket_bytes: *random.pick(&[200, 3_000, 64_000]),
+            socket_bytes: *random.pick(&[300, 3_000, 64_000]),
         }
     }
 }

@@ -58,6 +58,8 @@ pub struct WorldPlan {
     pub memory_bytes: u64,
     /// The credit that senders get.
     pub credit_window: u32,
+    /// The largest message that is taken; 0 for any.
+    pub max_message_bytes: u64,
     /// So many of a hundred operations on files fail.
     pub disk_failures: u32,
     /// What queues are like whose settings do not say.
@@ -71,6 +73,7 @@ impl WorldPlan {
             workers: random.between(1, 4) as usize,
             memory_bytes: 0,
             credit_window: *random.pick(&[2, 10, 1_000]),
+            max_message_bytes: 0,
             disk_failures: 0,
             defaults: Defaults::default(),
         }

@@ -38,6 +38,7 @@ tests! {
     who_shows_a_wrong_password_is_not_let_in_and_may_try_again
     a_full_queue_refuses_or_holds_back_and_goes_on_when_there_is_room
     the_nodes_memory_is_never_exceeded_and_all_of_it_comes_back
+    who_sends_too_large_a_message_loses_his_link_and_nothing_that_was_accepted
     a_few_messages_that_stay_do_not_hold_the_memory_of_those_that_are_gone
     messages_expire_wherever_they_stand_and_are_counted
     large_messages_that_the_disk_has_no_room_for_are_refused_and_the_others_arrive

@@ -96,6 +96,13 @@ impl Client {
         }
     }
 
+    /// How many sessions and links it has.
+    pub(crate) fn roads(&self) -> (usize, usize) {
+        let sessions = self.line.as_ref().map_or(0, |line| line.engine.session_count());
+        let is_attached = |link: &&super::Link| matches!(link.place, Place::Attached { .. });
+        (sessions, self.links.iter().filter(is_attached).count())
+    }
+
     /// Looks at every attached link that takes messages from a queue: the queue, its credit, and
     /// how many messages it does not want.
     pub(crate) fn takers(&self, book: &Ledger) -> Vec<Appetite> {

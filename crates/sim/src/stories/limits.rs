@@ -2,6 +2,7 @@
 
 use mochila_broker::QueueSettings;
 use mochila_broker::settings::LimitPolicy;
+use mochila_wire::condition;
 
 use super::told;
 use crate::{ClientPlan, CreditPlan, Mishaps, ReceiverPlan, SenderPlan, Story, Tally, World};
@@ -61,6 +62,24 @@ fn memory(seed: u64) -> Tally {
         let receiver = ReceiverPlan::from(queue, credit).moody(world.random());
         world.client(ClientPlan::new().receives(receiver));
     }
+    told(world)
+}
+
+/// Messages that are larger than what is taken.
+pub(super) const TOO_LARGE: Story = Story {
+    name: "who_sends_too_large_a_message_loses_his_link_and_nothing_that_was_accepted",
+    tell: too_large,
+};
+
+fn too_large(seed: u64) -> Tally {
+    let mut world = World::with(seed, |plan| plan.max_message_bytes = 6_000);
+    world.forgive(condition::MESSAGE_SIZE_EXCEEDED);
+    for sizes in [&[20, 300, 5_000][..], &[300, 300, 300, 9_000], &[20_000]] {
+        let sender = SenderPlan::to("q", 40).sized(sizes).aborted(5).settled(10);
+        world.client(ClientPlan::new().sends(sender));
+    }
+    let credit = CreditPlan::any(world.random());
+    world.client(ClientPlan::new().receives(ReceiverPlan::from("q", credit)));
     told(world)
 }
 

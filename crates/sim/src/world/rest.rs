@@ -2,7 +2,6 @@
 
 use super::World;
 use crate::client::Client;
-use crate::peer::Peer;
 
 impl World {
     /// Lets everything happen until nothing more does, and sees whether that is right.
@@ -62,12 +61,15 @@ impl World {
     fn check_rest(&self) {
         for client in self.reading() {
             let Some(no) = client.connection() else { continue };
-            let is_open = |peer: &Peer| peer.connection.is_open();
-            if self.cables[no.0].is_silent() || !self.peers[no.0].as_ref().is_some_and(is_open) {
+            let peer = self.peers[no.0].as_ref().filter(|peer| peer.connection.is_open());
+            let Some(peer) = peer.filter(|_| !self.cables[no.0].is_silent()) else {
                 // The broker's end is not there, or waits for the client's end to go.
                 continue;
-            }
+            };
             client.check_rest();
+            let record = peer.connection.record();
+            let known = (record.session_count(), record.link_count());
+            assert_eq!(known, client.roads(), "sessions and links of {no:?}");
             self.check_served(client);
             self.check_credit(client);
         }

@@ -98,7 +98,7 @@ impl Client {
 
     /// How many sessions and links it has.
     pub(crate) fn roads(&self) -> (usize, usize) {
-        let sessions = self.line.as_ref().map_or(0, |line| line.engine.session_count());
+        let sessions = self.line.as_ref().map_or(0, |line| line.sessions.len());
         let is_attached = |link: &&super::Link| matches!(link.place, Place::Attached { .. });
         (sessions, self.links.iter().filter(is_attached).count())
     }

@@ -51,7 +51,14 @@ pub(crate) fn run(options: &Options) -> Outcome {
             let password = password(&named.name)?;
             users.add(&named.name, &password).map_err(failure)
         }
-        Action::Del(named) => named.file.users()?.remove(&named.name).map_err(failure),
+        Action::Del(named) => {
+            let users = named.file.users()?;
+            users.remove(&named.name).map_err(failure)?;
+            if users.names().map_err(failure)?.is_empty() {
+                eprintln!("{} was the last user: nobody is let in now", named.name);
+            }
+            Ok(())
+        }
         Action::List(file) => {
             let names = file.users()?.names().map_err(failure)?;
             let lines = names.iter().map(|name| format!("{name}\n"));

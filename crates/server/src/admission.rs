@@ -11,7 +11,7 @@ use tracing::{info, warn};
 ///
 /// - `auth = no`: everybody, with or without SASL.
 /// - `auth = yes`: whoever knows a password of the users file.
-/// - `auth = yes`, and no users: peers on this machine, with or without SASL. It is the peer's
+/// - `auth = yes`, and there has never been a users file: peers on this machine, with or without SASL. It is the peer's
 ///   address that counts, not the one that it connected to.
 pub(crate) struct Admission {
     rule: Rule,
@@ -72,7 +72,7 @@ impl Admission {
 }
 
 fn has_none(users: Option<&Users>) -> bool {
-    users.is_none_or(Users::is_empty)
+    users.is_none_or(Users::is_absent)
 }
 
 fn is_loopback(address: IpAddr) -> bool {

@@ -7,6 +7,7 @@ use crate::housekeeping::Housekeeping;
 use crate::interface;
 use crate::site::Site;
 use crate::task::{Home, ServerId};
+use crate::users::UsersError;
 use crate::worker::{Command, Worker};
 use mochila_broker::Broker;
 use mochila_net::{Clock, Mailbox, Reactor, TcpListener, socket};
@@ -50,6 +51,9 @@ pub enum ServerError {
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The users file cannot be used.
+    #[error(transparent)]
+    Users(#[from] UsersError),
     /// An address cannot be listened on.
     #[error("cannot listen on {what}: {error}")]
     Listen {

@@ -5,8 +5,9 @@ use crate::config::Config;
 use crate::counter::Counter;
 use crate::large_files::Spill;
 use crate::memory::Memory;
+use crate::server::ServerError;
 use crate::task::{Home, Task, TaskWaker};
-use crate::users::Users;
+use crate::users::{Presence, Users, UsersError};
 use crate::verifier::Verifier;
 use mochila_adaptor::{Connection, Node, Peer, Settings};
 use mochila_broker::settings::Defaults;
@@ -47,8 +48,8 @@ pub(crate) enum Verdict {
 }
 
 impl Site {
-    pub(crate) fn new(config: Config, now: Now) -> io::Result<Self> {
-        let users = config.users_file().map(|path| Arc::new(Users::new(path)));
+    pub(crate) fn new(config: Config, now: Now) -> Result<Self, ServerError> {
+        let users = users(&config)?.map(Arc::new);
         let name = format!("mochila-{:016x}", random());
         let admission = Admission::new(&config, users.clone(), engine(&config, &name));
         admission.log();
@@ -74,6 +75,14 @@ impl Site {
     pub(crate) fn judge(&self, credentials: PeerCredentials, task: &Weak<Task>) {
         self.verifier.judge(credentials, task);
     }
+}
+
+/// The users, if it matters who they are and there is a place for their file.
+fn users(config: &Config) -> Result<Option<Users>, UsersError> {
+    let Some(path) = config.users_file().filter(|_| config.auth) else { return Ok(None) };
+    let is_named = config.users_file.is_some();
+    let presence = if is_named { Presence::Required } else { Presence::Optional };
+    Users::open(path, presence).map(Some)
 }
 
 /// What every connection's engine is told.

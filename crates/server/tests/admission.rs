@@ -37,11 +37,47 @@ fn a_right_password_opens_and_a_wrong_one_does_not() {
 fn the_first_user_shuts_the_door_for_those_without_a_name() {
     let directory = tempfile::TempDir::new().unwrap();
     let path = directory.path().join("users");
-    let server = start_with(Config { users_file: Some(path.clone()), ..config() });
+    let data_dir = Some(directory.path().into());
+    let server = start_with(Config { data_dir, no_data_dir: false, ..config() });
     Client::connect_as(&server, Credentials::Anonymous).unwrap().close();
     Users::new(path).add("ann", "s3cret").unwrap();
     assert!(Client::connect_as(&server, Credentials::Anonymous).is_err());
     Client::connect_as(&server, Client::plain("ann", "s3cret")).unwrap().close();
+}
+
+#[test]
+fn a_users_file_that_vanishes_or_is_damaged_opens_no_door() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("users");
+    Users::new(&path).add("ann", "s3cret").unwrap();
+    let server = start_with(Config { users_file: Some(path.clone()), ..config() });
+    let damages = [
+        std::fs::remove_file as fn(_) -> _,
+        |path| std::fs::write(path, "not a users file"),
+        |path| std::fs::write(path, ""),
+    ];
+    for damage in damages {
+        damage(path.clone()).unwrap();
+        assert!(Client::connect_as(&server, Credentials::Anonymous).is_err());
+        Client::connect_as(&server, Client::plain("ann", "s3cret")).unwrap().close();
+    }
+}
+
+#[test]
+fn a_users_file_that_cannot_be_used_is_an_error_at_the_start_that_names_it() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("users");
+    let error = || {
+        let users_file = Some(path.clone());
+        Server::start(Config { users_file, ..config() }).err().unwrap().to_string()
+    };
+    assert!(error().contains("users: there is no such file"), "{}", error());
+    std::fs::write(&path, "# users\n\nann\n").unwrap();
+    assert!(error().contains("users:3: "), "{}", error());
+
+    let data_dir = Some(directory.path().into());
+    let found = Server::start(Config { data_dir, no_data_dir: false, ..config() }).err();
+    assert!(found.unwrap().to_string().contains("users:3: "));
 }
 
 #[test]

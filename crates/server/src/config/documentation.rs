@@ -56,10 +56,19 @@ This page is made from the table in `crates/server/src/config/table.rs`; a test 
 ## Who is let in
 
 With `auth = yes` (the default) a client proves who it is with SASL PLAIN, a name and a password from
-the users file (`mochila user add NAME`). As long as that file holds no users, clients that connect
-*from* the broker's own machine are let in without a name (SASL ANONYMOUS); others are refused. The
-broker says so in its log when it starts. The first user that is added ends this.
+the users file (`mochila user add NAME`). As long as there has never been such a file, clients that
+connect *from* the broker's own machine are let in without a name (SASL ANONYMOUS); others are
+refused. The broker says so in its log when it starts. The first user that is added ends this.
 With `auth = no` everybody is let in.
+
+Nothing that happens to the users file opens the broker:
+
+- A file that is named with `users-file` has to be there when the broker starts.
+- A file that cannot be read, or has a line that is neither `name:hash` nor a comment (`#`), is an
+  error at the start that names the file and the line.
+- When the file changes while the broker runs, it is read again. If it is gone, has become empty, or
+  cannot be used, one warning is logged and the users stay who they were.
+- A file without users (`mochila user del` has removed the last one) lets nobody in.
 ";
 
 #[cfg(test)]

@@ -189,16 +189,17 @@ pub(super) static SETTINGS: &[Setting] = &[
         YES_NO,
         auth,
         "Whether clients have to prove who they are. With `yes` they use PLAIN with a name and password \
-         from the users file; as long as there are no users, clients on the broker's own machine are \
-         let in with ANONYMOUS. With `no` everybody is let in, with ANONYMOUS or any name and password"
+         from the users file; as long as there has never been one, clients on the broker's own machine \
+         are let in with ANONYMOUS. With `no` everybody is let in, with ANONYMOUS or any name and password"
     ),
     setting!(
         Security,
         "users-file",
         FILE,
         users_file,
-        "Names of the users and hashes of their passwords, written by `mochila user`. A changed file is \
-         noticed at once. Without this setting it is `users` in the data directory"
+        "Names of the users and hashes of their passwords, written by `mochila user`. It has to exist. A \
+         changed file is noticed at once. Without this setting it is `users` in the data directory, \
+         where it need not exist"
     ),
     setting!(
         Queues,

@@ -24,9 +24,9 @@ pub(crate) const NODE_OPERATIONS: &[NodeOperation] = &[
               body's `attributeNames` says which; an empty list, or none, means all. The answer's \
               body has `attributeNames` and `results`: a list of values for each entity, in that \
               order. `offset` and `count` select entities by their place in the whole list. An \
-              answer holds as many entities as fit in about 1 MiB: its application property `count` \
-              says how many, `total` how many there are, and `nextOffset`, where there are more, \
-              with which offset to go on.",
+              answer holds as many entities as fit in about 1 MiB and 50,000 values: its application \
+              property `count` says how many, `total` how many there are, and `nextOffset`, where \
+              there are more, with which offset to go on.",
         perform: query,
     },
     NodeOperation {
@@ -88,7 +88,7 @@ fn query(scope: &Scope<'_>, request: &Request) -> Result<Answer, Error> {
     let objects: Vec<_> = kinds.iter().flat_map(|kind| (kind.list)(scope.management)).collect();
     let columns: Vec<Vec<Option<usize>>> =
         KINDS.iter().map(|kind| names.iter().map(|name| kind.column(name)).collect()).collect();
-    let (mut results, mut bytes, mut row) = (Vec::new(), 0, Vec::new());
+    let (mut results, mut bytes, mut values_told, mut row) = (Vec::new(), 0, 0, Vec::new());
     for object in objects.iter().skip(offset).take(most) {
         let reading = object.open();
         let columns = &columns[object.kind().place()];
@@ -99,7 +99,8 @@ fn query(scope: &Scope<'_>, request: &Request) -> Result<Answer, Error> {
         row.clear();
         values.as_slice().encode(&mut row);
         bytes += row.len();
-        if bytes > MOST_BYTES && !results.is_empty() {
+        values_told += values.iter().map(values_in).sum::<usize>();
+        if (bytes > MOST_BYTES || values_told > MOST_VALUES) && !results.is_empty() {
             break;
         }
         results.push(Value::List(values));
@@ -139,6 +140,16 @@ fn attribute_names<'a>(kinds: &'static [Kind], asked: &[&'a str]) -> Result<Vec<
     }
 }
 
+/// How many values a value is, with all that is in it.
+fn values_in(value: &Value) -> usize {
+    let within = match value {
+        Value::List(items) => items.iter().map(values_in).sum(),
+        Value::Map(map) => map.iter().map(|(key, value)| values_in(key) + values_in(value)).sum(),
+        _ => 0,
+    };
+    1 + within
+}
+
 fn number(request: &Request, name: &str) -> Result<Option<usize>, Error> {
     let number = request.number(name)?;
     Ok(number.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
@@ -146,3 +157,6 @@ fn number(request: &Request, name: &str) -> Result<Option<usize>, Error> {
 
 /// How large the results of one answer may become.
 const MOST_BYTES: usize = 1 << 20;
+/// How many values the results of one answer may have. Proton keeps at most 65,535 of a body and says
+/// nothing of the rest; this leaves room for the rows themselves and the names of attributes.
+const MOST_VALUES: usize = 50_000;

@@ -90,6 +90,36 @@ fn an_answer_never_grows_beyond_a_mebibyte_or_so() {
     assert!(pages > 1);
 }
 
+/// Proton keeps at most 65,535 values of a body, and shows what came before without a word.
+#[test]
+fn an_answer_never_has_more_values_than_proton_reads() {
+    let mut desk = Desk::new();
+    for number in 0..3_003 {
+        desk.create(&format!("q{number:05}"));
+    }
+    for attributes in [list(&[]), list(&["name"]), list(&["name", "holders", "arguments"])] {
+        let (mut seen, mut offset) = (Vec::new(), Some(0u64));
+        while let Some(from) = offset {
+            let request = query("queue").property("offset", from);
+            let told = desk.tell(request.with("attributeNames", attributes.clone()));
+            let values = values_in(told.message.body.as_value().unwrap());
+            assert!(values < 60_000, "{values} values");
+            seen.extend(told.names());
+            offset = told.message.application_property("nextOffset").and_then(Value::as_u64);
+        }
+        assert_eq!(seen.len(), 3_003);
+        assert!(seen.is_sorted());
+    }
+}
+
+fn values_in(value: &Value) -> usize {
+    1 + match value {
+        Value::List(items) => items.iter().map(values_in).sum(),
+        Value::Map(map) => map.iter().map(|(key, value)| values_in(key) + values_in(value)).sum(),
+        _ => 0,
+    }
+}
+
 #[test]
 fn the_management_node_tells_what_it_knows_about() {
     let mut desk = Desk::new();

@@ -1,5 +1,7 @@
 //! Requests to a broker's `$management` node.
 
+mod query;
+
 use std::time::Duration;
 
 use clap::Args;
@@ -8,6 +10,7 @@ use tokio::runtime::{self, Runtime};
 
 use crate::connection_options::ConnectionFlags;
 use crate::failure::{Failure, Outcome};
+use query::Query;
 
 /// The options that name the broker to manage.
 #[derive(Args, Clone, Debug)]
@@ -81,25 +84,11 @@ impl Management {
 
     /// All entities of a type, with all their attributes.
     pub(crate) fn query(&mut self, kind: &str) -> Outcome<Vec<Entity>> {
-        let mut entities = Vec::new();
-        // A broker with very many of them answers in pages.
-        let mut offset = Some(0_u64);
-        while let Some(from) = offset {
-            let mut request = request("QUERY", Value::Map(empty_query()));
-            request.set_application_property("entityType", kind);
-            request.set_application_property("offset", from);
-            let response = self.perform(request)?;
-            let body = body_of(&response);
-            let list = |key: &str| body.get(key).and_then(Value::as_list).unwrap_or_default();
-            let names = list("attributeNames");
-            let rows = list("results").iter().filter_map(Value::as_list);
-            let before = entities.len();
-            entities.extend(
-                rows.map(|row| Entity(names.iter().cloned().zip(row.iter().cloned()).collect())),
-            );
-            let next = response.application_property("nextOffset").and_then(Value::as_u64);
-            offset = next.filter(|_| entities.len() > before);
+        let mut query = Query::new(kind);
+        while let Some(request) = query.poll_request() {
+            query.handle_response(self.perform(request)?);
         }
+        let mut entities = query.into_entities();
         if kind == "queue"
             && let Some(own) = self.requester.reply_address()
         {
@@ -220,13 +209,6 @@ fn body_of(response: &Message) -> Map {
 
 /// How long the broker's answer to our close is waited for.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
-
-/// No attribute named means all of them.
-fn empty_query() -> Map {
-    let mut body = Map::new();
-    body.insert("attributeNames", Value::List(Vec::new()));
-    body
-}
 
 fn timed_out(what: &str) -> Failure {
     Failure::new("Timeout", format!("timed out while {what}"))

@@ -281,6 +281,11 @@ impl Reservation {
         drop(self.split(self.bytes.saturating_sub(bytes)));
     }
 
+    /// Where it comes from.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
     /// How much is reserved.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -66,6 +66,12 @@ impl<T> Slab<T> {
         self.slots.get_mut(index as usize)?.value.as_mut()
     }
 
+    /// The generation of the value in a slot.
+    pub(crate) fn generation(&self, index: u32) -> Option<u32> {
+        let slot = self.slots.get(index as usize)?;
+        slot.value.as_ref().map(|_| slot.generation)
+    }
+
     pub(crate) fn remove(&mut self, index: u32, generation: u32) -> Option<T> {
         let slot = self.slots.get_mut(index as usize)?;
         if slot.generation != generation {

@@ -1,7 +1,8 @@
 //! The messages that one publisher's visit brings for one address.
 
-use super::{Head, LargeBody, MessageMeta, Origin, Segment};
+use super::{GroupNames, Head, LargeBody, MessageGroup, MessageMeta, Origin, Segment};
 use crate::budget::{Budget, OverLimit, Reservation};
+use crate::settings::Grouping;
 use mochila_wire::Sections;
 use std::fmt;
 use std::ops::Range;
@@ -25,6 +26,8 @@ pub struct BatchBuilder {
 pub struct Batch {
     pub(crate) segments: Vec<Arc<Segment>>,
     pub(crate) messages: Vec<Incoming>,
+    /// In which groups the messages are, for a queue that asks.
+    groups: GroupNames,
     bytes: u64,
 }
 
@@ -40,6 +43,14 @@ pub(crate) struct Incoming {
     pub(crate) size: u64,
     pub(crate) meta: MessageMeta,
     pub(crate) head: Head,
+}
+
+impl Incoming {
+    /// Its bytes in memory.
+    fn bytes<'a>(&self, segments: &'a [Arc<Segment>]) -> &'a [u8] {
+        let start = self.offset as usize;
+        &segments[self.segment as usize].bytes()[start..start + self.len as usize]
+    }
 }
 
 #[cfg(test)]
@@ -151,7 +162,46 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         self.segments.clear();
         self.messages.clear();
+        self.groups.clear();
         self.bytes = 0;
+    }
+
+    /// Finds the groups of the messages, unless that has been done.
+    pub(crate) fn find_groups(&mut self, grouping: &Arc<Grouping>) {
+        if self.groups.are_found(grouping, self.messages.len()) {
+            return;
+        }
+        self.groups.start(grouping);
+        self.name_groups();
+    }
+
+    /// Finds the groups of the messages for the queue at an address, whose grouping is asked for
+    /// unless it is known.
+    ///
+    /// It reads messages, so it is to be done before the queue is locked.
+    pub(crate) fn find_groups_for(
+        &mut self,
+        queue: usize,
+        grouping: impl FnOnce() -> Option<Arc<Grouping>>,
+    ) {
+        if self.groups.known(queue).is_none() {
+            let Some(grouping) = grouping() else { return };
+            self.groups.learn(queue, grouping);
+        }
+        self.name_groups();
+    }
+
+    fn name_groups(&mut self) {
+        self.groups.clear();
+        for message in &self.messages {
+            let bytes = message.bytes(&self.segments);
+            self.groups.push(&message.head.sections(bytes), bytes);
+        }
+    }
+
+    /// The group of one message; they have been found.
+    pub(crate) fn group(&self, index: usize) -> Option<MessageGroup<'_>> {
+        self.groups.get(index, || self.messages[index].bytes(&self.segments))
     }
 
     fn fill(

@@ -5,6 +5,7 @@
 
 mod batch;
 mod content;
+mod group;
 mod head;
 mod meta;
 mod origin;
@@ -23,6 +24,7 @@ pub use stamps::Added;
 pub use taken::{Delivery, Taken};
 
 pub(crate) use batch::Incoming;
+pub(crate) use group::{GroupNames, MessageGroup};
 pub(crate) use head::Head;
 pub(crate) use stamps::Stamps;
 pub(crate) use taken::NO_OVERLAY;

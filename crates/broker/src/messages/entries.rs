@@ -1,6 +1,7 @@
 //! The entries of a queue, in blocks.
 
 use super::entry::Entry;
+use super::groups::Link;
 use super::positions::Run;
 use crate::wheel::Timer;
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ pub(crate) struct Block {
     entries: Vec<Entry>,
     /// When they expire; empty unless one of them does.
     expiries: Vec<u64>,
+    /// Their places in their groups; empty unless the queue has groups.
+    links: Vec<Link>,
     /// Which entries have not been dequeued.
     live: u128,
     /// The index of `entries[0]`: not 0 if the block before went while it was being filled.
@@ -79,6 +82,18 @@ impl Entries {
         self.block_mut(position / BLOCK)?.get_mut(index_of(position))
     }
 
+    /// The place of a message in its group, which is there until its block has been told that it
+    /// is gone.
+    pub(crate) fn link(&self, position: u64) -> &Link {
+        let block = self.block(position / BLOCK).expect("a message of a group has a block");
+        block.link(index_of(position))
+    }
+
+    pub(crate) fn link_mut(&mut self, position: u64) -> &mut Link {
+        let block = self.block_mut(position / BLOCK).expect("a message of a group has a block");
+        block.link_mut(index_of(position))
+    }
+
     /// Gives up what has been kept although it is empty.
     pub(crate) fn trim(&mut self) {
         if self.last.as_ref().is_some_and(|(_, block)| block.live == 0) {
@@ -130,6 +145,7 @@ impl Block {
         Block {
             entries: Vec::with_capacity(capacity),
             expiries: Vec::new(),
+            links: Vec::new(),
             live: 0,
             start: start as u8,
             timer: None,
@@ -150,6 +166,20 @@ impl Block {
         }
         self.live |= 1 << (usize::from(self.start) + at);
         self.entries.push(entry);
+    }
+
+    /// Says in which group the entry is that was pushed last.
+    pub(crate) fn push_link(&mut self, link: Link) {
+        self.links.resize(self.entries.len() - 1, Link::NONE);
+        self.links.push(link);
+    }
+
+    pub(crate) fn link(&self, index: usize) -> &Link {
+        &self.links[index - usize::from(self.start)]
+    }
+
+    fn link_mut(&mut self, index: usize) -> &mut Link {
+        &mut self.links[index - usize::from(self.start)]
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&Entry> {

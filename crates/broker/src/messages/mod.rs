@@ -6,10 +6,12 @@ mod compact;
 mod entries;
 mod entry;
 mod expiry;
+mod groups;
 mod positions;
 mod slots;
 
 pub(crate) use entry::Flags;
+pub(crate) use groups::{GroupState, Groups};
 pub(crate) use positions::{Positions, Run};
 
 use crate::message::{Batch, Delivery, Incoming, NO_OVERLAY, Overlay, Segment, Taken};
@@ -29,6 +31,8 @@ pub(crate) struct Messages {
     slots: Slots,
     overlays: BTreeMap<u64, Arc<Overlay>>,
     expiry: Expiry,
+    /// In which group each is, if the queue has groups.
+    groups: Option<Box<Groups>>,
     next_position: u64,
     /// Segments that nobody needs any more, to be freed after the lock has been released.
     garbage: Vec<Arc<Segment>>,
@@ -75,6 +79,16 @@ pub(crate) struct Taker {
     pub(crate) is_empty_handed: bool,
 }
 
+/// How many messages a consumer of a queue with groups takes at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Picks {
+    pub(crate) most: u64,
+    /// How many that anybody might take.
+    pub(crate) free: u64,
+    /// It stops after so many that have expired.
+    pub(crate) most_expired: u64,
+}
+
 /// What a consumer took of a run.
 #[derive(Debug)]
 pub(crate) struct Acquired {
@@ -108,6 +122,26 @@ impl Messages {
     /// The messages that may be acquired.
     pub(crate) fn available(&self) -> &Positions {
         &self.available
+    }
+
+    /// The messages that any consumer may acquire.
+    pub(crate) fn free(&self) -> &Positions {
+        self.groups.as_ref().map_or(&self.available, |groups| groups.free())
+    }
+
+    /// The groups, if the queue has any.
+    pub(crate) fn groups(&self) -> Option<&Groups> {
+        self.groups.as_deref()
+    }
+
+    pub(crate) fn groups_mut(&mut self) -> Option<&mut Groups> {
+        self.groups.as_deref_mut()
+    }
+
+    /// From now on messages are in groups, or are not; there must be none.
+    pub(crate) fn set_groups(&mut self, groups: Option<Groups>) {
+        debug_assert!(self.is_empty(), "messages that are there would be in no group");
+        self.groups = groups.map(Box::new);
     }
 
     /// The position that the next message will get.
@@ -145,12 +179,13 @@ impl Messages {
         let mut admitted = batch.messages.iter().enumerate().filter(|(i, m)| admits(*i, m));
         let mut next = admitted.next();
         let mut filling = Filling::default();
+        let mut groups = self.groups.as_deref_mut();
         while next.is_some() {
             let number = self.next_position / BLOCK;
             let room = BLOCK as usize - index_of(self.next_position);
             let block = self.entries.block_for(self.next_position, batch.messages.len());
             for _ in 0..room {
-                let Some((_, message)) = next else { break };
+                let Some((number_in_batch, message)) = next else { break };
                 if filling.segment != Some(message.segment) {
                     filling.close(&mut self.slots, self.next_position);
                     let segment = &batch.segments[message.segment as usize];
@@ -164,6 +199,9 @@ impl Messages {
                     self.expiry.watch(now.mono_ms, block, number, expiry_ms);
                 }
                 block.push(entry, expiry_ms);
+                if let Some(groups) = &mut groups {
+                    block.push_link(groups.link(batch.group(number_in_batch)));
+                }
                 filling.messages += 1;
                 filling.bytes += message.len;
                 self.next_position += 1;
@@ -174,6 +212,9 @@ impl Messages {
         let added = Run::new(first, self.next_position - first);
         self.entries.pushed(added.len);
         self.available.insert(added);
+        if let Some(groups) = &mut self.groups {
+            groups.enqueued(&mut self.entries, added);
+        }
         added
     }
 
@@ -207,6 +248,68 @@ impl Messages {
         self.available.remove(Run::new(run.first, end - run.first));
         let expired = self.dequeue(number, expired, NOBODY);
         Acquired { messages, bytes, expired, end }
+    }
+
+    /// Gives a consumer messages of its groups and of free ones, in order, and names where they
+    /// stood.
+    ///
+    /// `next` finds the first of a set, not before a position, that the consumer may have. No more
+    /// than `picks.free` of them begin with another group, or are in none.
+    pub(crate) fn acquire_grouped(
+        &mut self,
+        mut picks: Picks,
+        mut taker: Taker,
+        next: impl Fn(&Positions, u64) -> Option<u64>,
+        runs: &mut Vec<Run>,
+        out: &mut Taken,
+    ) -> Acquired {
+        let mut acquired = Acquired { messages: 0, bytes: 0, expired: Dequeued::default(), end: 0 };
+        let mut segment = None;
+        let mut run = Run::new(0, 0);
+        while acquired.messages < picks.most && acquired.expired.messages < picks.most_expired {
+            let Some(groups) = &mut self.groups else { break };
+            let free = if picks.free > 0 { next(groups.free(), acquired.end) } else { None };
+            let owned = groups.owned(taker.slot).and_then(|owned| next(owned, acquired.end));
+            let Some(position) = owned.into_iter().chain(free).min() else { break };
+            let (number, index) = (position / BLOCK, index_of(position));
+            let block = self.entries.block_mut(number).expect("what is available has an entry");
+            let expiry_ms = block.expiry_ms(index);
+            let link = *block.link(index);
+            let entry = block.get_mut(index).expect("what is available has an entry");
+            if expiry_ms <= taker.now_ms {
+                self.available.remove(Run::new(position, 1));
+                acquired.expired.merge(self.dequeue(number, 1 << index, NOBODY));
+                // The next one of its group stands behind it.
+                acquired.end = position + 1;
+                continue;
+            }
+            let len = entry.len as usize;
+            if len > taker.bytes && !(taker.is_empty_handed && acquired.messages == 0) {
+                break;
+            }
+            let mut deliveries = Deliveries::new(&self.slots, &self.overlays, taker.now_ms);
+            deliveries.last = segment;
+            deliveries.push(position, entry, expiry_ms, out);
+            segment = deliveries.last;
+            entry.holder = taker.slot;
+            entry.flags |= Flags::WAS_ACQUIRED;
+            groups.acquire(position, link, taker.slot);
+            picks.free -= u64::from(free == Some(position));
+            taker.bytes = taker.bytes.saturating_sub(len);
+            acquired.messages += 1;
+            acquired.bytes += len;
+            acquired.end = position + 1;
+            if run.end() == position && run.len > 0 {
+                run.len += 1;
+            } else {
+                self.available.remove(run);
+                runs.extend(Some(run).filter(|run| run.len > 0));
+                run = Run::new(position, 1);
+            }
+        }
+        self.available.remove(run);
+        runs.extend(Some(run).filter(|run| run.len > 0));
+        acquired
     }
 
     /// Shows available messages that follow one another to a browser, which leaves them there.
@@ -286,6 +389,11 @@ impl Messages {
             for run in runs_of(number, free) {
                 self.available.insert(run);
             }
+            if let Some(groups) = &mut self.groups {
+                for run in runs_of(number, free | expired) {
+                    (run.first..run.end()).for_each(|p| groups.release(&mut self.entries, p));
+                }
+            }
             returned.expired.merge(self.dequeue(number, expired, NOBODY));
         }
         returned
@@ -341,11 +449,15 @@ impl Messages {
     pub(crate) fn trim(&mut self) {
         self.entries.trim();
         self.slots.trim();
+        if let Some(groups) = &mut self.groups {
+            groups.trim();
+        }
     }
 
     /// Bytes of memory that messages take: their segments, and their entries.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.slots.held_bytes() + self.entries.len() * size_of::<Entry>() as u64
+        let groups = self.groups.as_ref().map_or(0, |groups| groups.memory_bytes());
+        self.slots.held_bytes() + self.entries.len() * size_of::<Entry>() as u64 + groups
     }
 
     /// What is to be freed once the lock has been released.
@@ -361,6 +473,7 @@ impl Messages {
         }
         let Some(block) = self.entries.block_mut(number) else { return dequeued };
         let mut emptying = Emptying::default();
+        let mut gone = 0;
         while mask != 0 {
             let index = mask.trailing_zeros() as usize;
             mask &= mask - 1;
@@ -379,12 +492,16 @@ impl Messages {
                 self.garbage.extend(emptying.close(&mut self.slots));
                 emptying.slot = entry.segment;
             }
+            gone |= 1 << index;
             emptying.messages += 1;
             emptying.bytes += entry.len;
             dequeued.messages += 1;
             dequeued.bytes += size;
         }
         self.garbage.extend(emptying.close(&mut self.slots));
+        if let Some(groups) = &mut self.groups {
+            groups.dequeued(&mut self.entries, number, gone, holder);
+        }
         if let Some(timer) = self.entries.removed(number, dequeued.messages) {
             self.expiry.unwatch(timer);
         }

@@ -73,6 +73,12 @@ impl Distributor {
         Some(consumer)
     }
 
+    /// The consumer in a slot.
+    pub(crate) fn in_slot(&self, slot: u32) -> Option<ConsumerId> {
+        let generation = self.consumers.generation(slot)?;
+        Some(ConsumerId { slot, generation })
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ConsumerId, &Consumer)> {
         let id = |(slot, generation)| ConsumerId { slot, generation };
         self.consumers.iter().map(move |(key, consumer)| (id(key), consumer))
@@ -179,6 +185,21 @@ impl Distributor {
         if uncalled > 0 && !self.choosy.is_empty() {
             self.call_choosy(available, uncalled, wakeups);
         }
+    }
+
+    /// Calls a consumer that waits, if it may take something of what is its own.
+    pub(crate) fn call_owner(&mut self, slot: u32, owned: &Positions, wakeups: &mut Wakeups) {
+        let Some(consumer) = self.consumers.at(slot) else { return };
+        let Interest::Waiting(place) = consumer.interest else { return };
+        if consumer.next(owned, 0).is_none() {
+            return;
+        }
+        let line = match consumer.exclusions.is_some() {
+            true => &mut self.choosy,
+            false => &mut self.waiting,
+        };
+        line.leave(place);
+        self.call(slot, wakeups);
     }
 
     /// Calls all browsers that wait.

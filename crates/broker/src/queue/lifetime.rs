@@ -11,8 +11,8 @@ pub(crate) struct Lifetime {
     used: bool,
     /// The link that made it is there, or the queue was not made by a link and is new.
     has_creator: bool,
-    /// When it goes, if nobody comes back.
-    due_ms: Option<u64>,
+    /// When it goes, if nobody comes back; `NEVER` as long as it does not.
+    due_ms: u64,
 }
 
 /// What of a queue its lifetime depends on.
@@ -29,14 +29,14 @@ impl Lifetime {
             delay_ms: settings.auto_delete_delay_ms,
             used: false,
             has_creator: true,
-            due_ms: None,
+            due_ms: NEVER,
         }
     }
 
     pub(crate) fn set_policy(&mut self, settings: &QueueSettings) {
         self.policy = settings.lifetime;
         self.delay_ms = settings.auto_delete_delay_ms;
-        self.due_ms = None;
+        self.due_ms = NEVER;
     }
 
     /// The link that made the queue is gone.
@@ -49,15 +49,18 @@ impl Lifetime {
         let Some(policy) = self.policy else { return false };
         self.used |= current.links > 0 || current.messages > 0;
         if !self.ends(policy, current) {
-            self.due_ms = None;
+            self.due_ms = NEVER;
             return false;
         }
-        now_ms >= *self.due_ms.get_or_insert(now_ms + self.delay_ms)
+        if self.due_ms == NEVER {
+            self.due_ms = now_ms.saturating_add(self.delay_ms);
+        }
+        now_ms >= self.due_ms
     }
 
     /// When to look again although nothing has changed.
     pub(crate) fn due_ms(&self) -> Option<u64> {
-        self.due_ms
+        Some(self.due_ms).filter(|due_ms| *due_ms != NEVER)
     }
 
     fn ends(&self, policy: LifetimePolicy, current: Use) -> bool {
@@ -71,6 +74,8 @@ impl Lifetime {
         }
     }
 }
+
+const NEVER: u64 = u64::MAX;
 
 #[cfg(test)]
 mod tests {

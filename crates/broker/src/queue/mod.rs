@@ -6,6 +6,7 @@
 
 mod consumer;
 mod distributor;
+mod group;
 mod lifetime;
 mod outcome;
 mod policy;
@@ -16,6 +17,7 @@ mod statistics;
 mod take;
 
 pub use consumer::{ConsumerId, ConsumerOptions, Mode};
+pub use group::GroupReport;
 pub use outcome::{Outcome, Settlement};
 pub use policy::Refusal;
 pub use producer::ProducerId;
@@ -26,8 +28,8 @@ pub use take::{TakeLimit, Taking};
 use crate::budget::Budget;
 use crate::error::QueueError;
 use crate::message::{Batch, Stamps};
-use crate::messages::{Dequeued, Messages};
-use crate::settings::{Defaults, Limits, QueueSettings};
+use crate::messages::{Dequeued, Groups, Messages};
+use crate::settings::{Defaults, Grouping, Limits, QueueSettings};
 use crate::wake::{Waker, Wakeups};
 use consumer::{Consumer, Interest};
 use distributor::Distributor;
@@ -91,11 +93,14 @@ impl Queue {
         settings: Arc<QueueSettings>,
         defaults: &Defaults,
         limits: Limits,
+        grouping: Option<Arc<Grouping>>,
         budget: Arc<Budget>,
     ) -> Queue {
+        let mut messages = Messages::default();
+        messages.set_groups(grouping.map(|grouping| Groups::new(grouping, &budget)));
         Queue {
             stamps: Stamps::of(&settings, defaults),
-            messages: Messages::default(),
+            messages,
             distributor: Distributor::default(),
             producers: Producers::default(),
             policy: Policy::new(limits, settings.limit_policy),
@@ -118,10 +123,12 @@ impl Queue {
     pub(crate) fn set_settings(
         &mut self,
         now: Now,
+        name: &str,
         settings: QueueSettings,
         defaults: &Defaults,
-        limits: Limits,
-    ) {
+        (limits, grouping): (Limits, Option<Grouping>),
+    ) -> Result<(), QueueError> {
+        self.set_grouping(name, grouping)?;
         self.stamps = Stamps::of(&settings, defaults);
         self.policy.set_limits(limits, settings.limit_policy);
         self.lifetime.set_policy(&settings);
@@ -130,11 +137,16 @@ impl Queue {
         }
         self.settings = Arc::new(settings);
         self.settle_down(now);
+        Ok(())
     }
 
     /// Adds the messages of a batch as far as the limits allow.
-    pub(crate) fn enqueue(&mut self, now: Now, batch: &Batch, held_back: bool) -> Enqueued {
+    pub(crate) fn enqueue(&mut self, now: Now, batch: &mut Batch, held_back: bool) -> Enqueued {
         let mut rejected = Vec::new();
+        if let Some(groups) = self.messages.groups() {
+            // It has been done unless the settings have changed since.
+            batch.find_groups(groups.grouping());
+        }
         if self.deleted {
             let all = 0..batch.len() as u32;
             rejected.extend(all.map(|index| Rejected { index, reason: Refusal::Deleted }));
@@ -183,7 +195,11 @@ impl Queue {
         if self.settings.exclusive {
             self.owner = Some(options.owner);
         }
+        let is_acquirer = options.mode == Mode::Acquire;
         let id = self.distributor.add(options);
+        if is_acquirer {
+            self.share_out_groups();
+        }
         let consumers = self.distributor.len() as u32;
         self.counters.most_consumers = self.counters.most_consumers.max(consumers);
         self.welcome(now);
@@ -381,7 +397,8 @@ impl Queue {
             let most = u64::from(self.policy.credit(u32::MAX, 1));
             self.producers.call(most, &mut self.wakeups);
         }
-        self.distributor.balance(self.messages.available(), &mut self.wakeups);
+        self.call_owners();
+        self.distributor.balance(self.messages.free(), &mut self.wakeups);
         let current = self.current_use();
         if current.links == 0 && current.messages == 0 {
             self.messages.trim();

@@ -1,14 +1,14 @@
 //! The lock around a queue.
 
 use super::{
-    ConsumerId, ConsumerOptions, DeleteIf, Enqueued, Mode, Outcome, ProducerId, Queue, Settlement,
-    Statistics, TakeLimit, Taking,
+    ConsumerId, ConsumerOptions, DeleteIf, Enqueued, GroupReport, Mode, Outcome, ProducerId, Queue,
+    Settlement, Statistics, TakeLimit, Taking,
 };
 use crate::budget::{Budget, Reservation};
 use crate::error::QueueError;
 use crate::message::{Batch, Taken};
 use crate::node::Node;
-use crate::settings::{Limits, QueueSettings};
+use crate::settings::{Grouping, Limits, QueueSettings};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use mochila_wire::Now;
@@ -30,10 +30,11 @@ pub struct SharedQueue {
     deleted: AtomicBool,
     /// When the node looks at this queue next. Written under the lock of the node's timers.
     timeout_ms: AtomicU64,
-    budget: Arc<Budget>,
+    /// Whether its messages are grouped, to be known without the lock.
+    is_grouped: AtomicBool,
     node: Weak<Node>,
     this: Weak<SharedQueue>,
-    _reservation: Reservation,
+    reservation: Reservation,
 }
 
 /// One consumer of a queue, for those who want to know why messages do not move.
@@ -59,20 +60,23 @@ impl SharedQueue {
     pub(crate) fn new(
         name: &str,
         settings: Arc<QueueSettings>,
-        limits: Limits,
+        (limits, grouping): (Limits, Option<Grouping>),
         reservation: Reservation,
         node: &Arc<Node>,
     ) -> Arc<SharedQueue> {
         let budget = Arc::clone(node.budget());
+        let grouping = grouping.map(Arc::new);
+        let is_grouped = AtomicBool::new(grouping.is_some());
+        let queue = Queue::new(settings, node.defaults(), limits, grouping, budget);
         Arc::new_cyclic(|this| SharedQueue {
             name: name.into(),
-            queue: Mutex::new(Queue::new(settings, node.defaults(), limits, Arc::clone(&budget))),
+            queue: Mutex::new(queue),
+            is_grouped,
             deleted: AtomicBool::new(false),
             timeout_ms: AtomicU64::new(NEVER),
-            budget,
             node: Arc::downgrade(node),
             this: Weak::clone(this),
-            _reservation: reservation,
+            reservation,
         })
     }
 
@@ -98,6 +102,7 @@ impl SharedQueue {
 
     /// Adds the messages of a batch as far as the limits allow; empties the batch.
     pub fn enqueue(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        self.find_groups(batch);
         let result = self.visit(|queue| queue.enqueue(now, batch, true));
         batch.clear();
         result
@@ -106,6 +111,7 @@ impl SharedQueue {
     /// Adds the messages of a batch of somebody to whom the queue gives no credit, and who cannot be
     /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
     pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        self.find_groups(batch);
         let result = self.visit(|queue| queue.enqueue(now, batch, false));
         batch.clear();
         result
@@ -209,12 +215,20 @@ impl SharedQueue {
         (purged, wakeups)
     }
 
-    /// Other settings are in force from now on.
+    /// Other settings are in force from now on. How messages are grouped can change only while
+    /// there are none.
     pub fn set_settings(&self, now: Now, settings: QueueSettings) -> Result<Wakeups, QueueError> {
         let node = self.node.upgrade();
         let defaults = node.map(|node| *node.defaults()).unwrap_or_default();
         let limits = Limits::of(&settings, &defaults)?;
-        Ok(self.visit(|queue| queue.set_settings(now, settings, &defaults, limits)).1)
+        let grouping = Grouping::of(&settings)?;
+        let (result, wakeups) = self.visit(|queue| {
+            queue.set_settings(now, &self.name, settings, &defaults, (limits, grouping))?;
+            // Relaxed: what is sent meanwhile is looked at again under the lock.
+            self.is_grouped.store(queue.grouping().is_some(), Ordering::Relaxed);
+            Ok(())
+        });
+        result.map(|()| wakeups)
     }
 
     /// The link that made this queue is gone: its lifetime policy may say that it goes too.
@@ -261,9 +275,31 @@ impl SharedQueue {
         lock(&self.queue).consumers()
     }
 
+    /// Its groups, up to so many; none if it has no groups.
+    pub fn groups(&self, most: usize) -> Vec<GroupReport> {
+        lock(&self.queue).groups(most)
+    }
+
+    /// How many groups there are of which it has messages.
+    pub fn group_count(&self) -> usize {
+        lock(&self.queue).group_count()
+    }
+
     /// When the node's timers look at this queue; for them alone.
     pub(crate) fn timeout_ms(&self) -> &AtomicU64 {
         &self.timeout_ms
+    }
+
+    /// Finds the groups of a batch's messages, if the queue has groups, while it is not locked.
+    fn find_groups(&self, batch: &mut Batch) {
+        if self.is_grouped.load(Ordering::Relaxed) {
+            let address = std::ptr::from_ref(self).addr();
+            batch.find_groups_for(address, || lock(&self.queue).grouping().cloned());
+        }
+    }
+
+    fn budget(&self) -> &Arc<Budget> {
+        self.reservation.budget()
     }
 
     fn visit<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> (T, Wakeups) {
@@ -279,7 +315,7 @@ impl SharedQueue {
         // Large pieces of memory are freed here, and not while others wait for the lock.
         drop(garbage);
         if let Some(mut compaction) = compaction {
-            let copy = compaction.copy(&self.budget);
+            let copy = compaction.copy(self.budget());
             let mut queue = lock(&self.queue);
             queue.messages_mut().install_compaction(&compaction, &copy);
             let garbage = queue.messages_mut().take_garbage();
@@ -298,8 +334,8 @@ impl SharedQueue {
             }
             drop(messages);
         }
-        if self.budget.is_resume_due() {
-            wakeups.merge(self.budget.resume());
+        if self.budget().is_resume_due() {
+            wakeups.merge(self.budget().resume());
         }
         (result, wakeups)
     }

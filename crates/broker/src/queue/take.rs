@@ -45,6 +45,8 @@ impl Queue {
         out.set_stamps(self.stamps.as_ref());
         let is_satisfied = if consumer.is_browser() {
             self.browse(now, id, limit, out)
+        } else if self.messages.groups().is_some() {
+            self.acquire_grouped(now, id, limit, out)
         } else {
             self.acquire(now, id, limit, out)
         };
@@ -136,6 +138,8 @@ impl Queue {
         if consumer.is_browser() {
             return available.next(consumer.cursor).is_some();
         }
-        self.distributor.share(id, available.len()) > 0 && consumer.next(available, 0).is_some()
+        let free = self.messages.free();
+        self.distributor.share(id, free.len()) > 0 && consumer.next(free, 0).is_some()
+            || self.has_owned(id)
     }
 }

@@ -36,6 +36,8 @@ pub enum ArgumentKind {
     Choice(&'static [&'static str]),
     /// A name in ASCII.
     Name,
+    /// Any text.
+    Text,
 }
 
 /// The value of an argument, of the type that its kind says.
@@ -64,6 +66,13 @@ pub enum SettingsError {
         /// What it was given.
         found: String,
     },
+    /// One argument means nothing without the other.
+    Incomplete {
+        /// The one that is there.
+        name: &'static str,
+        /// What has to be there too.
+        needs: &'static str,
+    },
     /// One argument must not be larger than the other.
     Conflict {
         /// The one that is larger, and its value.
@@ -81,6 +90,9 @@ impl fmt::Display for SettingsError {
             }
             SettingsError::InvalidValue { name, expected, found } => {
                 write!(f, "{name} takes {expected}, not {found}")
+            }
+            SettingsError::Incomplete { name, needs } => {
+                write!(f, "{name} means nothing without {needs}")
             }
             SettingsError::Conflict { larger, smaller } => write!(
                 f,
@@ -234,6 +246,45 @@ pub static ARGUMENTS: &[Argument] = &[
         write: |settings, value| settings.ingress_timestamp = Some(value.flag()),
         read: |settings| settings.ingress_timestamp.map(Argued::Flag),
     },
+    Argument {
+        name: "qpid.shared_msg_group",
+        plain: "shared-msg-group",
+        aliases: &["shared-groups"],
+        kind: ArgumentKind::Flag,
+        doc: "Messages are grouped, and those of one group are with one consumer at a time.",
+        write: |settings, value| settings.shared_groups = value.flag(),
+        read: |settings| settings.shared_groups.then_some(Argued::Flag(true)),
+    },
+    Argument {
+        name: "qpid.group_header_key",
+        plain: "group-header-key",
+        aliases: &["group_header_key"],
+        kind: ArgumentKind::Text,
+        doc: "The application property that names a message's group: the property group-id if \
+              empty.",
+        write: |settings, value| settings.group_header_key = Some(value.text()),
+        read: |settings| settings.group_header_key.clone().map(Argued::Name),
+    },
+    Argument {
+        name: "qpid.default-message-group",
+        plain: "default-message-group",
+        aliases: &["qpid.default_message_group"],
+        kind: ArgumentKind::Text,
+        doc: "The group of messages that name none: qpid.no-group unless given; if empty, they \
+              are in no group.",
+        write: |settings, value| settings.default_group = Some(value.text()),
+        read: |settings| settings.default_group.clone().map(Argued::Name),
+    },
+    Argument {
+        name: "qpid.group_rebalance",
+        plain: "group-rebalance",
+        aliases: &[],
+        kind: ArgumentKind::Flag,
+        doc: "When a consumer joins, the others finish what they hold of their groups, which are \
+              then shared out again.",
+        write: |settings, value| settings.rebalances_groups = value.flag(),
+        read: |settings| settings.rebalances_groups.then_some(Argued::Flag(true)),
+    },
 ];
 
 impl Argument {
@@ -309,6 +360,7 @@ impl ArgumentKind {
                 words.iter().find(|known| **known == word).map(|word| Argued::Choice(word))
             }
             ArgumentKind::Name => name(value).map(Argued::Name),
+            ArgumentKind::Text => value.as_str().map(|text| Argued::Name(text.into())),
         }
     }
 }
@@ -322,6 +374,7 @@ impl fmt::Display for ArgumentKind {
             ArgumentKind::Flag => f.write_str("true or false"),
             ArgumentKind::Choice(words) => write!(f, "one of {}", words.join(", ")),
             ArgumentKind::Name => f.write_str("a name in ASCII"),
+            ArgumentKind::Text => f.write_str("text"),
         }
     }
 }
@@ -352,6 +405,13 @@ impl Argued {
         match self {
             Argued::Name(name) => Some(name).filter(|name| !name.is_empty()),
             Argued::Number(_) | Argued::Flag(_) | Argued::Choice(_) => None,
+        }
+    }
+
+    fn text(self) -> Box<str> {
+        match self {
+            Argued::Name(text) => text,
+            Argued::Number(_) | Argued::Flag(_) | Argued::Choice(_) => Box::default(),
         }
     }
 }
@@ -490,6 +550,10 @@ mod tests {
             .with("qpid.max_count", Value::Uint(7))
             .with("limit-policy", Value::from("block"))
             .with("qpid.auto_delete_timeout", Value::Uint(3))
+            .with("qpid.shared_msg_group", Value::Uint(1))
+            .with("qpid.group_header_key", Value::from("colour"))
+            .with("qpid.default-message-group", Value::from(""))
+            .with("qpid.group_rebalance", true)
             .with("exclusive", true);
         let settings = QueueSettings::from_arguments(&arguments).unwrap();
         assert_eq!(settings.lifetime, Some(LifetimePolicy::DeleteOnNoLinks));

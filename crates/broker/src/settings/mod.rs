@@ -1,10 +1,13 @@
 //! What a queue is like: its limits, its lifetime, and the arguments that say so.
 
 mod argument;
+mod grouping;
 mod limits;
 
 pub use argument::{ARGUMENTS, Argument, ArgumentKind, SettingsError};
 pub use limits::{Defaults, Limits};
+
+pub(crate) use grouping::{GroupSource, Grouping};
 
 pub use mochila_wire::terminus::LifetimePolicy;
 
@@ -38,6 +41,15 @@ pub struct QueueSettings {
     pub sequence_key: Option<Box<str>>,
     /// Whether each message gets an annotation that says when it came.
     pub ingress_timestamp: Option<bool>,
+    /// Messages of one group are with one consumer at a time.
+    pub shared_groups: bool,
+    /// The application property that names a message's group; `group-id` if `None` or empty.
+    pub group_header_key: Option<Box<str>>,
+    /// The group of messages that name none, `qpid.no-group` if `None`; if it is empty, they are
+    /// in no group.
+    pub default_group: Option<Box<str>>,
+    /// Groups are shared out again when a consumer joins.
+    pub rebalances_groups: bool,
 }
 
 /// What happens to a message that would exceed a limit.

@@ -4,6 +4,8 @@
 
 mod bench;
 mod browsing;
+mod groups;
+mod groups_property;
 mod lifetime;
 mod limits;
 mod memory;

@@ -147,7 +147,7 @@ fn value_type(kind: ArgumentKind) -> &'static str {
     match kind {
         ArgumentKind::Count | ArgumentKind::Bytes | ArgumentKind::Seconds => "ulong",
         ArgumentKind::Flag => "boolean",
-        ArgumentKind::Choice(_) | ArgumentKind::Name => "string",
+        ArgumentKind::Choice(_) | ArgumentKind::Name | ArgumentKind::Text => "string",
     }
 }
 

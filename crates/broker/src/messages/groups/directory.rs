@@ -1,0 +1,205 @@
+//! Finding groups by name.
+
+use super::group::Group;
+use super::link::UNGROUPED;
+use super::name::Name;
+use crate::message::MessageGroup;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// The groups that there are, by number and by the hash of their names.
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    groups: Vec<Option<Group>>,
+    free: Vec<u32>,
+    /// The first group of each hash; the others hang on it.
+    by_hash: HashMap<u64, u32, BuildHasherDefault<AsItIs>>,
+    /// The group that was found last: messages of one group often come together.
+    last: u32,
+    /// Bytes of the names that take memory of their own.
+    name_bytes: u64,
+}
+
+impl Directory {
+    pub(crate) fn len(&self) -> usize {
+        self.groups.len() - self.free.len()
+    }
+
+    #[inline]
+    pub(crate) fn group(&self, number: u32) -> &Group {
+        self.groups[number as usize].as_ref().expect("a group that a message names is there")
+    }
+
+    #[inline]
+    pub(crate) fn group_mut(&mut self, number: u32) -> &mut Group {
+        self.groups[number as usize].as_mut().expect("a group that a message names is there")
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().filter_map(Option::as_ref)
+    }
+
+    /// The number of the group of this name; it comes into being if it is not there.
+    #[inline]
+    pub(crate) fn find(&mut self, wanted: &MessageGroup<'_>) -> u32 {
+        let last = self.groups.get(self.last as usize).and_then(Option::as_ref);
+        if last.is_some_and(|group| is_it(group, wanted) && !group.is_closed) {
+            return self.last;
+        }
+        let mut at = self.by_hash.get(&wanted.hash).copied().unwrap_or(UNGROUPED);
+        while at != UNGROUPED {
+            let group = self.group(at);
+            if is_it(group, wanted) {
+                self.last = at;
+                return at;
+            }
+            at = group.same_hash;
+        }
+        self.add(wanted)
+    }
+
+    /// The name means nothing any more; the group lives on until its messages have gone.
+    pub(crate) fn close(&mut self, number: u32) {
+        if !self.group(number).is_closed {
+            self.unlist(number);
+            self.group_mut(number).is_closed = true;
+        }
+    }
+
+    /// Forgets a group that has no messages.
+    pub(crate) fn forget(&mut self, number: u32) {
+        self.close(number);
+        if let Some(group) = self.groups[number as usize].take() {
+            self.name_bytes -= group.name.heap_bytes();
+        }
+        self.free.push(number);
+        if self.free.len() == self.groups.len() {
+            self.groups.clear();
+            self.free.clear();
+        }
+        // Of many groups that are gone the tables do not stay for long.
+        let kept = (self.len() * 8).max(KEPT);
+        if self.by_hash.capacity() > kept * 2 {
+            self.by_hash.shrink_to(kept);
+        }
+        if self.groups.is_empty() && self.groups.capacity() > KEPT {
+            (self.groups, self.free) = (Vec::new(), Vec::new());
+        }
+    }
+
+    /// Bytes of memory that the groups take.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.groups.len() as u64 * GROUP_COST + self.name_bytes
+    }
+
+    fn add(&mut self, wanted: &MessageGroup<'_>) -> u32 {
+        let mut group = Group::new(Name::new(wanted.name), wanted.hash);
+        self.name_bytes += group.name.heap_bytes();
+        let number = self.free.pop().unwrap_or(self.groups.len() as u32);
+        if let Some(other) = self.by_hash.insert(wanted.hash, number) {
+            group.same_hash = other;
+        }
+        match self.groups.get_mut(number as usize) {
+            Some(place) => *place = Some(group),
+            None => self.groups.push(Some(group)),
+        }
+        self.last = number;
+        number
+    }
+
+    /// Takes a group out of those that are found by name.
+    fn unlist(&mut self, number: u32) {
+        let Group { hash, same_hash, .. } = *self.group(number);
+        let Some(first) = self.by_hash.get(&hash).copied() else { return };
+        if first == number {
+            match same_hash {
+                UNGROUPED => self.by_hash.remove(&hash),
+                other => self.by_hash.insert(hash, other),
+            };
+            return;
+        }
+        let mut at = first;
+        while at != UNGROUPED {
+            let group = self.group_mut(at);
+            if group.same_hash == number {
+                group.same_hash = same_hash;
+                return;
+            }
+            at = group.same_hash;
+        }
+    }
+}
+
+fn is_it(group: &Group, wanted: &MessageGroup<'_>) -> bool {
+    group.hash == wanted.hash && group.name.as_bytes() == wanted.name
+}
+
+/// Keys are hashes already.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+/// Tables for so few groups are kept when they are empty.
+const KEPT: usize = 16;
+/// What a group takes: itself, and its share of the tables.
+const GROUP_COST: u64 = size_of::<Option<Group>>() as u64 + 24;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &'static str, hash: u64) -> MessageGroup<'static> {
+        MessageGroup { name: name.as_bytes(), hash, is_last: false }
+    }
+
+    #[test]
+    fn groups_whose_names_have_the_same_hash_are_different_groups() {
+        let mut directory = Directory::default();
+        let (a, b, c) = (named("a", 1), named("b", 1), named("c", 1));
+        let numbers = [a, b, c].map(|name| directory.find(&name));
+        assert_eq!(numbers, [0, 1, 2]);
+        directory.forget(1);
+        assert_eq!([a, c].map(|name| directory.find(&name)), [0, 2]);
+        directory.forget(2);
+        assert_eq!((directory.find(&a), directory.len()), (0, 1));
+    }
+
+    #[test]
+    fn the_name_of_a_closed_group_means_another_one() {
+        let mut directory = Directory::default();
+        let name = named("a", 1);
+        let closed = directory.find(&name);
+        directory.close(closed);
+        let next = directory.find(&name);
+        assert_ne!(closed, next);
+        directory.forget(closed);
+        assert_eq!(directory.find(&name), next);
+    }
+
+    #[test]
+    fn groups_that_are_gone_take_no_memory() {
+        let mut directory = Directory::default();
+        for hash in 0..10_000 {
+            directory.find(&named("a name of more than twenty-two bytes", hash));
+        }
+        assert!(directory.memory_bytes() > 1_000_000);
+        (0..10_000).for_each(|number| directory.forget(number));
+        assert_eq!((directory.len(), directory.memory_bytes()), (0, 0));
+        assert!(directory.by_hash.capacity() < 64 && directory.groups.capacity() == 0);
+    }
+}

@@ -1,0 +1,359 @@
+//! Message groups: messages of one group are with one consumer at a time, in order.
+//!
+//! A group is owned from the first of its messages that is acquired until its owner holds none of
+//! them. As long as it is owned only the owner gets its messages; of a free group anybody may take
+//! the oldest, and only that.
+//!
+//! ```text
+//!            a consumer acquires the oldest message
+//!      free ───────────────────────────────────────▶ owned
+//!           ◀───────────────────────────────────────
+//!            the owner settles the last that it holds
+//! ```
+//!
+//! So of each group no more than one message can be taken next: its oldest available one. Those of
+//! the free groups form one ordered set, and those of the groups of each consumer another; who
+//! takes, takes the first of both. Every change moves at most one position from one set to another,
+//! so nothing here depends on how many messages, groups or consumers there are.
+
+mod directory;
+mod group;
+mod link;
+mod name;
+
+pub(crate) use link::Link;
+
+use super::entries::{BLOCK, Entries};
+use super::entry::NOBODY;
+use super::{Positions, Run};
+use crate::budget::{Budget, Reservation};
+use crate::message::MessageGroup;
+use crate::settings::Grouping;
+use directory::Directory;
+use group::Group;
+use link::UNGROUPED;
+use std::sync::Arc;
+
+/// The groups of a queue.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    grouping: Arc<Grouping>,
+    directory: Directory,
+    /// What anybody may take: the oldest message of each free group, and those in no group.
+    free: Positions,
+    /// What each consumer may take besides, by slot: the oldest message of each of its groups.
+    owned: Vec<Positions>,
+    /// Consumers that may take something they could not before, perhaps more than once.
+    called: Vec<u32>,
+    /// Groups that were shared out before this round get no further messages until they are free.
+    round: u32,
+    /// How many messages have links.
+    links: u64,
+    /// Where messages stood that have just been taken; kept for its memory alone.
+    runs: Vec<Run>,
+    reservation: Reservation,
+}
+
+/// One group of a queue, for those who want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupState {
+    pub(crate) name: Vec<u8>,
+    pub(crate) messages: u64,
+    pub(crate) held: u64,
+    /// The slot of the owner.
+    pub(crate) owner: Option<u32>,
+}
+
+/// From which set the oldest message of a group can be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seat {
+    Free(u64),
+    Owned(u32, u64),
+    /// Its group is to be shared out again.
+    Nowhere,
+}
+
+impl Groups {
+    pub(crate) fn new(grouping: Arc<Grouping>, budget: &Arc<Budget>) -> Groups {
+        Groups {
+            grouping,
+            directory: Directory::default(),
+            free: Positions::default(),
+            owned: Vec::new(),
+            called: Vec::new(),
+            round: 0,
+            links: 0,
+            runs: Vec::new(),
+            reservation: budget.charge(0),
+        }
+    }
+
+    pub(crate) fn grouping(&self) -> &Arc<Grouping> {
+        &self.grouping
+    }
+
+    /// What anybody may take.
+    pub(crate) fn free(&self) -> &Positions {
+        &self.free
+    }
+
+    /// What a consumer may take that nobody else may.
+    pub(crate) fn owned(&self, slot: u32) -> Option<&Positions> {
+        self.owned.get(slot as usize)
+    }
+
+    /// A consumer that may take something it could not before; each may be named several times.
+    pub(crate) fn next_called(&mut self) -> Option<u32> {
+        self.called.pop()
+    }
+
+    /// An empty list, which has had others in it.
+    pub(crate) fn lend_runs(&mut self) -> Vec<Run> {
+        std::mem::take(&mut self.runs)
+    }
+
+    pub(crate) fn return_runs(&mut self, mut runs: Vec<Run>) {
+        runs.clear();
+        self.runs = runs;
+    }
+
+    /// All groups are to be shared out again: none gets further messages before it is free.
+    pub(crate) fn share_out(&mut self) {
+        self.round = self.round.wrapping_add(1);
+        self.owned.clear();
+    }
+
+    /// The groups that there are, up to so many.
+    pub(crate) fn states(&self, most: usize) -> impl Iterator<Item = GroupState> {
+        self.directory.iter().take(most).map(|group| GroupState {
+            name: group.name.as_bytes().to_vec(),
+            messages: group.messages.into(),
+            held: group.held.into(),
+            owner: Some(group.owner).filter(|owner| *owner != NOBODY),
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.directory.len()
+    }
+
+    /// Finds the group of a message that is being enqueued.
+    #[inline]
+    pub(crate) fn link(&mut self, group: Option<MessageGroup<'_>>) -> Link {
+        let Some(named) = group else { return Link::NONE };
+        let number = self.directory.find(&named);
+        if named.is_last {
+            self.directory.close(number);
+        }
+        Link::of(number)
+    }
+
+    /// Messages have been enqueued; each has its link.
+    pub(crate) fn enqueued(&mut self, entries: &mut Entries, added: Run) {
+        for position in added.first..added.end() {
+            let number = entries.link_mut(position).group;
+            if number == UNGROUPED {
+                self.free.insert(Run::new(position, 1));
+                continue;
+            }
+            let group = self.directory.group_mut(number);
+            group.messages += 1;
+            let was_empty = group.oldest().is_none();
+            group.insert(entries, position);
+            if was_empty {
+                let seat = self.seat(number);
+                self.reseat(None, seat);
+            }
+        }
+        self.links += added.len;
+        self.charge();
+    }
+
+    /// A consumer acquires a message that it may take: the oldest of its group.
+    #[inline]
+    pub(crate) fn acquire(&mut self, position: u64, link: Link, slot: u32) {
+        if link.group == UNGROUPED {
+            return self.free.remove(Run::new(position, 1));
+        }
+        let before = self.seat(link.group);
+        let round = self.round;
+        let group = self.directory.group_mut(link.group);
+        debug_assert_eq!(group.oldest(), Some(position), "it is not the oldest of its group");
+        group.remove_oldest(position, link.next);
+        group.held += 1;
+        if group.owner != slot {
+            debug_assert_eq!(group.owner, NOBODY, "the group is another consumer's");
+            (group.owner, group.round) = (slot, round);
+        }
+        let after = self.seat(link.group);
+        self.reseat(before, after);
+    }
+
+    /// A consumer gives a message back.
+    pub(crate) fn release(&mut self, entries: &mut Entries, position: u64) {
+        let number = entries.link_mut(position).group;
+        if number == UNGROUPED {
+            return self.free.insert(Run::new(position, 1));
+        }
+        let before = self.seat(number);
+        let group = self.directory.group_mut(number);
+        group.insert(entries, position);
+        give_up(group, 1);
+        let after = self.seat(number);
+        self.reseat(before, after);
+    }
+
+    /// Messages of one block that `holder` had have left the queue.
+    pub(crate) fn dequeued(&mut self, entries: &mut Entries, block: u64, mask: u128, holder: u32) {
+        self.links -= u64::from(mask.count_ones());
+        if holder == NOBODY {
+            for index in indexes(mask) {
+                self.remove(entries, block * BLOCK + index);
+            }
+        } else {
+            self.settled(entries, block, mask);
+        }
+        self.charge();
+    }
+
+    /// Bytes of memory that groups take.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.links * size_of::<Link>() as u64 + self.directory.memory_bytes()
+    }
+
+    /// Gives up what is kept for the next messages.
+    pub(crate) fn trim(&mut self) {
+        self.owned = Vec::new();
+        self.called = Vec::new();
+        self.runs = Vec::new();
+        self.charge();
+    }
+
+    /// Messages that were held are gone.
+    fn settled(&mut self, entries: &Entries, block: u64, mask: u128) {
+        let mut indexes = indexes(mask).peekable();
+        while let Some(index) = indexes.next() {
+            let number = entries.link(block * BLOCK + index).group;
+            let mut count = 1;
+            let same = |index: &u64| entries.link(block * BLOCK + *index).group == number;
+            while indexes.next_if(same).is_some() {
+                count += 1;
+            }
+            if number == UNGROUPED {
+                continue;
+            }
+            let group = self.directory.group_mut(number);
+            group.messages -= count;
+            if group.messages == 0 {
+                self.directory.forget(number);
+            } else if group.held == count {
+                let before = self.seat(number);
+                give_up(self.directory.group_mut(number), count);
+                let after = self.seat(number);
+                self.reseat(before, after);
+            } else {
+                group.held -= count;
+            }
+        }
+    }
+
+    /// A message that was available is gone.
+    fn remove(&mut self, entries: &mut Entries, position: u64) {
+        let number = entries.link(position).group;
+        if number == UNGROUPED {
+            return self.free.remove(Run::new(position, 1));
+        }
+        let before = self.seat(number);
+        let group = self.directory.group_mut(number);
+        group.remove(entries, position);
+        group.messages -= 1;
+        let is_last = group.messages == 0;
+        let after = self.seat(number);
+        self.reseat(before, after);
+        if is_last {
+            self.directory.forget(number);
+        }
+    }
+
+    /// Where the oldest message of a group is to be found; `None` if none is available.
+    #[inline]
+    fn seat(&self, number: u32) -> Option<Seat> {
+        let group = self.directory.group(number);
+        let oldest = group.oldest()?;
+        Some(match group.owner {
+            NOBODY => Seat::Free(oldest),
+            owner if group.round == self.round => Seat::Owned(owner, oldest),
+            _ => Seat::Nowhere,
+        })
+    }
+
+    /// Moves the oldest message of a group.
+    #[inline]
+    fn reseat(&mut self, before: Option<Seat>, after: Option<Seat>) {
+        if before == after {
+            return;
+        }
+        // In this order, so that what the set needs for one position need not be made again.
+        match after {
+            Some(Seat::Free(position)) => self.free.insert(Run::new(position, 1)),
+            Some(Seat::Owned(slot, position)) => {
+                self.owned_mut(slot).insert(Run::new(position, 1));
+                if self.called.last() != Some(&slot) {
+                    self.called.push(slot);
+                }
+            }
+            Some(Seat::Nowhere) | None => {}
+        }
+        match before {
+            Some(Seat::Free(position)) => self.free.remove(Run::new(position, 1)),
+            Some(Seat::Owned(slot, position)) => {
+                self.owned_mut(slot).remove(Run::new(position, 1));
+            }
+            Some(Seat::Nowhere) | None => {}
+        }
+    }
+
+    fn owned_mut(&mut self, slot: u32) -> &mut Positions {
+        let slot = slot as usize;
+        if slot >= self.owned.len() {
+            self.owned.resize_with(slot + 1, Positions::default);
+        }
+        &mut self.owned[slot]
+    }
+
+    /// Pays for what groups take; not byte by byte.
+    fn charge(&mut self) {
+        let bytes = self.memory_bytes();
+        let paid = self.reservation.bytes();
+        if bytes > paid {
+            let more = self.reservation.budget().charge(bytes - paid + PAID_AHEAD);
+            self.reservation.merge(more);
+        } else if paid - bytes > 2 * PAID_AHEAD || bytes == 0 && paid > 0 {
+            let ahead = if bytes == 0 { 0 } else { PAID_AHEAD };
+            drop(self.reservation.split(paid - bytes - ahead));
+        }
+    }
+}
+
+/// The owner of a group holds so many messages less.
+fn give_up(group: &mut Group, count: u32) {
+    group.held -= count;
+    if group.held == 0 {
+        group.owner = NOBODY;
+    }
+}
+
+/// The bits that are set.
+fn indexes(mut mask: u128) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || {
+        if mask == 0 {
+            return None;
+        }
+        let index = mask.trailing_zeros();
+        mask &= mask - 1;
+        Some(u64::from(index))
+    })
+}
+
+/// So much memory is charged at a time.
+const PAID_AHEAD: u64 = 8 * 1024;

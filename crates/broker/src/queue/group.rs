@@ -1,0 +1,137 @@
+//! Who gets the messages of which group.
+
+use super::{ConsumerId, EXPIRED_AT_ONCE, Queue, TakeLimit};
+use crate::error::QueueError;
+use crate::message::Taken;
+use crate::messages::{Groups, Picks, Taker};
+use crate::settings::Grouping;
+use mochila_wire::Now;
+use std::sync::Arc;
+
+/// One group of a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupReport {
+    /// Its name; what is no text there is replaced.
+    pub id: String,
+    /// Messages of it in the queue.
+    pub messages: u64,
+    /// The consumer that owns it, as it holds messages of it.
+    pub owner: Option<ConsumerId>,
+    /// Messages that its owner holds.
+    pub acquired: u64,
+}
+
+impl Queue {
+    /// Hands over messages of the consumer's groups and its share of the free ones; true if it got
+    /// as many as it asked for.
+    ///
+    /// Of any group only the oldest message can be taken, so one that the consumer must not have
+    /// holds up its group until another consumer has taken it.
+    pub(super) fn acquire_grouped(
+        &mut self,
+        now: Now,
+        id: ConsumerId,
+        limit: TakeLimit,
+        out: &mut Taken,
+    ) -> bool {
+        let wanted = u64::from(limit.messages);
+        let free = self.distributor.share(id, self.messages.free().len());
+        let picks = Picks { most: wanted, free, most_expired: EXPIRED_AT_ONCE };
+        let Some(consumer) = self.distributor.get_mut(id) else { return false };
+        let (slot, now_ms, bytes) = (id.slot, now.mono_ms, limit.bytes);
+        let taker = Taker { slot, now_ms, bytes, is_empty_handed: true };
+        let groups = self.messages.groups_mut();
+        let mut runs = groups.map(Groups::lend_runs).unwrap_or_default();
+        let acquired = self.messages.acquire_grouped(
+            picks,
+            taker,
+            |positions, from| consumer.next(positions, from).map(|run| run.first),
+            &mut runs,
+            out,
+        );
+        consumer.taken += acquired.messages;
+        if consumer.options.settled {
+            for run in &runs {
+                let dequeued = self.messages.accept(*run, slot);
+                self.leave(dequeued);
+            }
+        } else {
+            runs.iter().for_each(|run| consumer.holding.took(*run, run.len));
+        }
+        if let Some(groups) = self.messages.groups_mut() {
+            groups.return_runs(runs);
+        }
+        self.expired(acquired.expired);
+        self.counters.acquires += acquired.messages;
+        acquired.messages == wanted
+    }
+
+    /// True if a consumer may take something that nobody else may.
+    pub(super) fn has_owned(&self, id: ConsumerId) -> bool {
+        let owned = self.messages.groups().and_then(|groups| groups.owned(id.slot));
+        let consumer = self.distributor.get(id);
+        owned.zip(consumer).is_some_and(|(owned, consumer)| consumer.next(owned, 0).is_some())
+    }
+
+    /// Calls those who wait while there are messages of their groups.
+    pub(super) fn call_owners(&mut self) {
+        let Some(groups) = self.messages.groups_mut() else { return };
+        while let Some(slot) = groups.next_called() {
+            if let Some(owned) = groups.owned(slot) {
+                self.distributor.call_owner(slot, owned, &mut self.wakeups);
+            }
+        }
+    }
+
+    /// Groups are shared out again, as somebody has joined.
+    pub(super) fn share_out_groups(&mut self) {
+        if self.settings.rebalances_groups
+            && let Some(groups) = self.messages.groups_mut()
+        {
+            groups.share_out();
+        }
+    }
+
+    /// Groups messages otherwise from now on. Messages that are there would have to be looked at
+    /// again, so that is possible only while there are none.
+    pub(super) fn set_grouping(
+        &mut self,
+        name: &str,
+        grouping: Option<Grouping>,
+    ) -> Result<(), QueueError> {
+        let is_same = match (self.grouping(), &grouping) {
+            (Some(known), Some(wanted)) => known.groups_like(wanted),
+            (known, wanted) => known.is_none() && wanted.is_none(),
+        };
+        if is_same {
+            return Ok(());
+        }
+        if !self.messages.is_empty() {
+            let messages = self.messages.len();
+            return Err(QueueError::NotEmpty { name: name.to_owned(), messages });
+        }
+        let groups = grouping.map(|grouping| Groups::new(Arc::new(grouping), &self.budget));
+        self.messages.set_groups(groups);
+        Ok(())
+    }
+
+    pub(crate) fn grouping(&self) -> Option<&Arc<Grouping>> {
+        self.messages.groups().map(Groups::grouping)
+    }
+
+    /// What is known of up to so many groups.
+    pub(crate) fn groups(&self, most: usize) -> Vec<GroupReport> {
+        let states = self.messages.groups().into_iter().flat_map(|groups| groups.states(most));
+        let report = |state: crate::messages::GroupState| GroupReport {
+            id: String::from_utf8_lossy(&state.name).into_owned(),
+            messages: state.messages,
+            owner: state.owner.and_then(|slot| self.distributor.in_slot(slot)),
+            acquired: state.held,
+        };
+        states.map(report).collect()
+    }
+
+    pub(crate) fn group_count(&self) -> usize {
+        self.messages.groups().map_or(0, Groups::len)
+    }
+}

@@ -3,7 +3,7 @@
 use super::{ConsumerId, EXPIRED_AT_ONCE, Queue, TakeLimit};
 use crate::error::QueueError;
 use crate::message::Taken;
-use crate::messages::{Groups, Picks, Taker};
+use crate::messages::{GroupState, Groups, Picks, Taker};
 use crate::settings::Grouping;
 use mochila_wire::Now;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ pub struct GroupReport {
     pub messages: u64,
     /// The consumer that owns it, as it holds messages of it.
     pub owner: Option<ConsumerId>,
+    /// The connection of its owner, as it was named at subscription.
+    pub connection: Option<u64>,
     /// Messages that its owner holds.
     pub acquired: u64,
 }
@@ -122,11 +124,16 @@ impl Queue {
     /// What is known of up to so many groups.
     pub(crate) fn groups(&self, most: usize) -> Vec<GroupReport> {
         let states = self.messages.groups().into_iter().flat_map(|groups| groups.states(most));
-        let report = |state: crate::messages::GroupState| GroupReport {
-            id: String::from_utf8_lossy(&state.name).into_owned(),
-            messages: state.messages,
-            owner: state.owner.and_then(|slot| self.distributor.in_slot(slot)),
-            acquired: state.held,
+        let report = |state: GroupState| {
+            let owner = state.owner.and_then(|slot| self.distributor.in_slot(slot));
+            let consumer = owner.and_then(|owner| self.distributor.get(owner));
+            GroupReport {
+                id: String::from_utf8_lossy(&state.name).into_owned(),
+                messages: state.messages,
+                owner,
+                connection: consumer.map(|consumer| consumer.options.owner),
+                acquired: state.held,
+            }
         };
         states.map(report).collect()
     }

@@ -156,3 +156,20 @@ fn a_purge_says_how_many_messages_it_removed() {
     assert_eq!(desk.read("queue", "q", "discardsPurge"), Value::Ulong(5));
     assert_eq!(desk.read("queue", "q", "msgTotalDequeues"), Value::Ulong(5));
 }
+
+#[test]
+fn the_groups_of_a_queue_are_told() {
+    let mut desk = Desk::new();
+    let create = ask("CREATE").kind("queue").name("q").with("qpid.shared_msg_group", 1u32);
+    assert_eq!(desk.tell(create).status, 201);
+    fill(&desk, "q", 2);
+    assert_eq!(desk.read("queue", "q", "groupCount"), Value::Ulong(1));
+    let groups = desk.read("queue", "q", "groups");
+    let group = groups.as_list().and_then(|groups| groups[0].as_map()).unwrap();
+    assert_eq!(group.get("id"), Some(&"qpid.no-group".into()));
+    assert_eq!(group.get("messages"), Some(&Value::Ulong(2)));
+    assert_eq!(group.get("acquired"), Some(&Value::Ulong(0)));
+    assert_eq!(group.get("connection"), Some(&Value::Null));
+    let regroup = ask("UPDATE").kind("queue").name("q").with("group-header-key", "colour");
+    assert_eq!(desk.tell(regroup).outcome(), (409, "queue 'q' is not empty: it holds 2 messages"));
+}

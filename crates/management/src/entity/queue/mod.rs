@@ -5,11 +5,11 @@ mod standing;
 
 pub(crate) use operations::{create, delete, purge, update};
 
-use crate::attribute::{Access, Attribute, Column, Row};
+use crate::attribute::{Access, Attribute, Column, Row, count};
 use crate::kind::Object;
 use crate::scope::Scope;
 use mochila_broker::settings::{ARGUMENTS, Argument, ArgumentKind, Limits};
-use mochila_broker::{Broker, QueueSettings, SharedQueue, Statistics};
+use mochila_broker::{Broker, GroupReport, QueueSettings, SharedQueue, Statistics};
 use mochila_wire::{Map, Value};
 use std::sync::Arc;
 
@@ -47,6 +47,17 @@ const ATTRIBUTES: &[Attribute<QueueReading>] = &[
          `credit` and `withoutCreditMs`.",
         |q, scope| standing::holders(q.queue.name(), scope),
     ),
+    Attribute::new(
+        "groups",
+        "list",
+        "The message groups of which it has messages, at most 1000: maps with `id`, `messages`, \
+         `acquired` and `connection` (the identity of the owner's connection, null while the group \
+         is free). Empty unless its messages are grouped.",
+        |q, _| Value::List(q.queue.groups(MOST_GROUPS).into_iter().map(group).collect()),
+    ),
+    Attribute::new("groupCount", "ulong", "How many message groups it has messages of.", |q, _| {
+        count(q.queue.group_count())
+    }),
     Attribute::new(
         "notMoving",
         "string",
@@ -138,6 +149,16 @@ impl Row for QueueReading {
     }
 }
 
+fn group(group: GroupReport) -> Value {
+    let connection = group.connection.map(|id| format!("connection/{id}"));
+    let mut map = Map::new();
+    map.insert("id", group.id);
+    map.insert("messages", group.messages);
+    map.insert("acquired", group.acquired);
+    map.insert("connection", connection.map_or(Value::Null, Value::from));
+    Value::Map(map)
+}
+
 /// Whether an argument may change while the queue exists.
 fn is_changeable(argument: &Argument) -> bool {
     !FIXED.contains(&argument.name)
@@ -151,6 +172,8 @@ fn value_type(kind: ArgumentKind) -> &'static str {
     }
 }
 
+/// So many groups are told at once.
+const MOST_GROUPS: usize = 1_000;
 /// Arguments that say what a queue is; the others may change.
 const FIXED: &[&str] = &["durable", "exclusive"];
 /// Arguments that are attributes of their own in the Qpid tools.

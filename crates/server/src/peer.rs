@@ -220,7 +220,7 @@ impl Peer {
         let Phase::Talking { connection, .. } = &mut self.phase else { return Visit::Done };
         if let Some(credentials) = connection.take_credentials() {
             self.is_judged = true;
-            self.seat.site().judge(*credentials, &self.task);
+            self.seat.site().judge(self.address, *credentials, &self.task);
         }
         if self.handshake.is_some() && connection.is_open() {
             self.handshake = None;

@@ -72,8 +72,8 @@ impl Site {
     }
 
     /// Finds out who a peer is, and tells the connection.
-    pub(crate) fn judge(&self, credentials: PeerCredentials, task: &Weak<Task>) {
-        self.verifier.judge(credentials, task);
+    pub(crate) fn judge(&self, peer: SocketAddr, credentials: PeerCredentials, task: &Weak<Task>) {
+        self.verifier.judge(peer, credentials, task);
     }
 }
 

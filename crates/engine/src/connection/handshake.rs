@@ -278,7 +278,8 @@ impl Connection {
                 }
             },
             None => {
-                let name = brief(init.mechanism.as_str()).to_owned();
+                // Goes to a log, and may hold line breaks.
+                let name = brief(init.mechanism.as_str()).escape_debug();
                 self.refuse(format!("mechanism {name} is not offered"));
             }
         }

@@ -4,6 +4,7 @@ mod documentation;
 mod file;
 mod flags;
 mod ignored;
+mod log_level;
 mod table;
 mod value;
 

@@ -2,7 +2,7 @@
 
 use super::ignored::IGNORED;
 use super::table::{SETTINGS, Setting, Takes};
-use super::{Config, ConfigError, file};
+use super::{Config, ConfigError, file, log_level};
 use clap::{Arg, ArgAction, ArgMatches};
 use std::path::PathBuf;
 
@@ -62,7 +62,8 @@ pub fn from_matches(matches: &ArgMatches) -> Result<Config, ConfigError> {
         if matches.get_flag(TRACE) {
             config.log_level = "trace".into();
         } else if let Some(rule) = matches.get_many::<String>(LOG_ENABLE).and_then(Iterator::last) {
-            config.log_level = level_of_rule(rule).into();
+            config.log_level = log_level::of_qpid_rule(rule)
+                .map_err(|message| ConfigError::Flag { name: LOG_ENABLE.into(), message })?;
         }
     }
     config.ignored = IGNORED
@@ -101,19 +102,6 @@ fn help(setting: &Setting) -> String {
         return setting.help.into();
     }
     format!("{} [default: {default}]", setting.help)
-}
-
-/// The level of a Qpid log rule, such as `info+` or `debug+:amqp`.
-fn level_of_rule(rule: &str) -> &'static str {
-    match rule.split([':', '+', '-']).next().unwrap_or_default() {
-        "trace" => "trace",
-        "debug" => "debug",
-        "info" => "info",
-        "warning" => "warn",
-        "error" | "critical" => "error",
-        // `notice` lies between information and warnings, and is where brokers say what they do.
-        _ => "info",
-    }
 }
 
 const CONFIG: &str = "config";
@@ -158,6 +146,15 @@ mod tests {
     fn a_wrong_value_names_its_flag() {
         let error = parse("--auth maybe").unwrap_err();
         assert_eq!(error.to_string(), "--auth: `maybe` is neither yes nor no");
+    }
+
+    #[test]
+    fn a_log_level_that_is_none_is_refused_with_those_that_are() {
+        assert_eq!(parse("--log-level warning").unwrap().log_level, "warn");
+        for line in ["--log-level loud", "--log-enable loud+"] {
+            let error = parse(line).unwrap_err().to_string();
+            assert!(error.contains("`loud` is not a level; error, warn, info"), "{error}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The table of all settings.
 
-use super::Config;
 use super::value::{Bytes, Value};
+use super::{Config, log_level};
 
 /// One setting: a flag `--name`, a key `name` in the file, and a row of the documentation.
 pub(super) struct Setting {
@@ -276,11 +276,16 @@ pub(super) static SETTINGS: &[Setting] = &[
          directory"
     ),
     setting!(
-        Process,
+        @ Process,
         "log-level",
         Takes::One("LEVEL"),
-        log_level,
-        "What is logged: error, warn, info, debug or trace, also for parts: `info,mochila_engine=debug`"
+        "What is logged: error, warn, info, debug, trace or off, also for parts: \
+         `info,mochila_engine=debug`",
+        |config, values| {
+            config.log_level = log_level::read(only(values)?)?;
+            Ok(())
+        },
+        |config| config.log_level.clone()
     ),
     setting!(
         Process,

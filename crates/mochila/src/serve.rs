@@ -3,28 +3,63 @@
 mod daemon;
 mod descriptors;
 mod log;
+mod pidfile;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use mochila_server::{Config, Server, Stopper, config};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing::{info, warn};
+
+use pidfile::Pidfile;
 
 use crate::failure::{Failure, Outcome};
 
 /// The broker's configuration, from the flags that its own table defines.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
+    action: Action,
     config: Result<Config, String>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    /// To be a broker.
+    Serve,
+    /// To say whether there is one.
+    Check,
+    /// To end the one that there is.
+    Quit,
 }
 
 impl Args for Options {
     fn augment_args(command: Command) -> Command {
-        command.about("Runs the broker").args(config::arguments())
+        let action = |name, short, help| {
+            Arg::new(name)
+                .long(name)
+                .short(short)
+                .action(ArgAction::SetTrue)
+                .requires("pidfile")
+                .help_heading("Process")
+                .help(help)
+        };
+        command
+            .about("Runs the broker")
+            .args(config::arguments())
+            .arg(action(
+                CHECK,
+                'c',
+                "Print the process id of the running broker that has this pidfile, or fail",
+            ))
+            .arg(
+                action(QUIT, 'q', "End the running broker that has this pidfile")
+                    .conflicts_with(CHECK),
+            )
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -36,7 +71,12 @@ impl FromArgMatches for Options {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         // Not an error of the command line alone: the file may be wrong too.
         let config = config::from_matches(matches).map_err(|error| error.to_string());
-        Ok(Self { config })
+        let action = match (matches.get_flag(CHECK), matches.get_flag(QUIT)) {
+            (true, _) => Action::Check,
+            (_, true) => Action::Quit,
+            _ => Action::Serve,
+        };
+        Ok(Self { action, config })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -48,6 +88,12 @@ impl FromArgMatches for Options {
 /// Runs the broker until a signal ends it.
 pub(crate) fn run(options: Options) -> Outcome {
     let config = options.config.map_err(Failure::option)?;
+    match (options.action, &config.pidfile) {
+        (Action::Check, Some(path)) => return show_running(path),
+        (Action::Quit, Some(path)) => return Pidfile::quit(path),
+        (_, Some(path)) => Pidfile::check(path)?,
+        (_, None) => {}
+    }
     if config.daemon && !daemon::is_child() {
         return daemon::start(config.port == 0);
     }
@@ -75,6 +121,12 @@ pub(crate) fn run(options: Options) -> Outcome {
     Ok(())
 }
 
+/// Prints the process id of a running broker.
+fn show_running(pidfile: &Path) -> Outcome {
+    let id = Pidfile::holder(pidfile)?.ok_or_else(|| pidfile::nobody(pidfile))?;
+    crate::output::show(&format!("{}\n", id.as_raw_nonzero()))
+}
+
 /// The first signal lets connections end in order, the second ends the process.
 fn stop_on_signal(mut signals: Signals, stopper: Stopper) -> Outcome {
     static ASKED: AtomicBool = AtomicBool::new(false);
@@ -96,19 +148,5 @@ fn stop_on_signal(mut signals: Signals, stopper: Stopper) -> Outcome {
     Ok(())
 }
 
-/// A file with the process id, gone when the broker is.
-struct Pidfile(PathBuf);
-
-impl Pidfile {
-    fn write(path: PathBuf) -> Outcome<Self> {
-        std::fs::write(&path, format!("{}\n", std::process::id()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Pidfile {
-    fn drop(&mut self) {
-        // Somebody may have removed it already.
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
+const CHECK: &str = "check";
+const QUIT: &str = "quit";

@@ -61,6 +61,20 @@ fn serve(options: &[&str]) -> Command {
     command
 }
 
+/// A file of this test's own.
+fn scratch(name: &str) -> String {
+    let name = format!("mochila-{}-{name}", std::process::id());
+    std::env::temp_dir().join(name).to_str().unwrap().to_owned()
+}
+
+fn wait_for_line(path: &str, line: &str) {
+    let begin = Instant::now();
+    while std::fs::read_to_string(path).unwrap_or_default() != line {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{path} never says {line}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A client that opens a connection and then never says anything again.
 fn open_and_stay(broker: &Broker) -> TcpStream {
     let mut client = broker.connect();
@@ -120,6 +134,81 @@ fn in_the_background_the_command_ends_when_the_broker_accepts_connections() {
 }
 
 #[test]
+fn a_pidfile_belongs_to_one_broker_as_long_as_it_runs() {
+    let path = scratch("owned.pid");
+    let pidfile = ["--pidfile", &path];
+    std::fs::write(&path, format!("{}\n", std::process::id())).unwrap();
+    let check = || serve(&["--check"]).args(pidfile).output().unwrap();
+    assert_eq!(check().status.code(), Some(1), "a file that was left behind is no broker");
+
+    let mut broker = Broker::start(&pidfile);
+    let id = broker.process.id();
+    wait_for_line(&path, &format!("{id}\n"));
+    assert_eq!(String::from_utf8(check().stdout).unwrap(), format!("{id}\n"));
+    for extra in [&["-p", "0", "--no-data-dir"][..], &["-d", "-p", "0", "--no-data-dir"]] {
+        let second = serve(&pidfile).args(extra).output().unwrap();
+        assert_eq!(second.status.code(), Some(1), "{second:?}");
+        let text = String::from_utf8(second.stderr).unwrap();
+        assert!(text.contains("the pidfile of a running broker"), "{text}");
+    }
+    assert_eq!(String::from_utf8(check().stdout).unwrap(), format!("{id}\n"));
+
+    let quit = serve(&["--quit"]).args(pidfile).output().unwrap();
+    assert!(quit.status.success(), "{quit:?}");
+    assert_eq!(broker.end(), Some(0));
+    assert!(!std::fs::exists(&path).unwrap());
+    assert_eq!(serve(&["--quit"]).args(pidfile).output().unwrap().status.code(), Some(1));
+}
+
+#[test]
+fn a_pidfile_that_is_somebody_elses_by_now_stays() {
+    let path = scratch("replaced.pid");
+    let mut broker = Broker::start(&["--pidfile", &path]);
+    wait_for_line(&path, &format!("{}\n", broker.process.id()));
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "another\n").unwrap();
+    broker.signal("TERM");
+    assert_eq!(broker.end(), Some(0));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "another\n");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn the_log_says_who_was_not_let_in_and_why() {
+    let (log, users) = (scratch("door.log"), scratch("door.users"));
+    let _ = std::fs::remove_file(&log);
+    // A comment alone: there are no users, and nobody is let in.
+    std::fs::write(&users, "# nobody\n").unwrap();
+    let options = ["--users-file", &users, "--log-to-file", &log, "--log-level", "debug"];
+    let broker = Broker::start(&options);
+    let ask = |bytes: &[u8]| {
+        let mut client = broker.connect();
+        client.write_all(bytes).unwrap();
+        let _ = client.read_to_end(&mut Vec::new());
+        client.local_addr().unwrap()
+    };
+    let stranger = ask(b"GET / HTTP/1.1\r\n\r\n");
+    let mut guess = b"AMQP\x03\x01\x00\x00\0\0\0\x28\x02\x01\0\0".to_vec();
+    guess.extend_from_slice(b"\0\x53\x41\xc0\x1b\x02\xa3\x05PLAIN\xa0\x11\0a\nb\0pppppppppppp");
+    let guesser = ask(&guess);
+    let lines_of = |peer: std::net::SocketAddr| {
+        let text = std::fs::read_to_string(&log).unwrap();
+        let lines = text.lines().filter(|line| line.contains(&format!("peer={peer}")));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let lines = lines_of(stranger);
+    assert!(lines.len() == 1 && lines[0].contains("DEBUG"), "{lines:?}");
+    assert!(lines[0].contains("does not speak AMQP 1.0, but \"GET / HT\""), "{lines:?}");
+    let warnings: Vec<_> =
+        lines_of(guesser).into_iter().filter(|line| line.contains("WARN")).collect();
+    assert_eq!(warnings.len(), 1, "{:?}", lines_of(guesser));
+    assert!(warnings[0].contains("wrong name or password"), "{warnings:?}");
+    assert!(warnings[0].contains(r#"user="a\nb""#), "{warnings:?}");
+    drop(broker);
+    let _ = (std::fs::remove_file(&log), std::fs::remove_file(&users));
+}
+
+#[test]
 fn what_keeps_a_broker_from_starting_is_said_and_is_a_failure() {
     let broker = Broker::start(&[]);
     let port = broker.port.to_string();
@@ -130,6 +219,10 @@ fn what_keeps_a_broker_from_starting_is_said_and_is_a_failure() {
         (&background[..], "cannot listen on 127.0.0.1"),
         (&["--auth", "maybe"][..], "--auth: `maybe` is neither yes nor no"),
         (&["--config", "/no/such/file"][..], "/no/such/file"),
+        (&["--log-level", "loud"][..], "`loud` is not a level; error, warn, info"),
+        (&["-p", "0", "--users-file", "/no/such/users"][..], "/no/such/users: there is no such"),
+        (&["--pidfile", "/no/such/pid", "-p", "0"][..], "/no/such/pid"),
+        (&["--log-to-file", "/no/such/log", "-p", "0"][..], "/no/such/log"),
         (&["--interface", "eth99", "-p", "0"][..], "eth99"),
     ] {
         let output = serve(options).output().unwrap();

@@ -17,7 +17,10 @@ pub(super) fn start(config: &Config) -> Outcome {
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
     match &config.log_to_file {
         Some(path) => {
-            let file = OpenOptions::new().create(true).append(true).open(path)?;
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            let file = file.map_err(|error| {
+                Failure::new("IOError", format_args!("{}: {error}", path.display()))
+            })?;
             lines.with_ansi(false).with_writer(Arc::new(file)).init();
         }
         // The terminal that started it is somebody else's by now.

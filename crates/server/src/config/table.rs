@@ -306,7 +306,8 @@ pub(super) static SETTINGS: &[Setting] = &[
         "pidfile",
         FILE,
         pidfile,
-        "File that the process id is written to while the broker runs"
+        "File that the process id is written to while the broker runs. That of another running broker is an \
+         error. `--check` shows the id of the broker that has this file, `--quit` ends it"
     ),
 ];
 

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
+};
 
 use crate::failure::Outcome;
 use crate::yes_no;
@@ -11,7 +13,7 @@ use crate::{bench, config, link_tools, receive, send, serve, stat, user};
 
 /// The Mochila message broker and its tools.
 #[derive(Parser, Debug)]
-#[command(name = "mochila", version, arg_required_else_help = true)]
+#[command(name = "mochila", arg_required_else_help = true)]
 pub(crate) struct Invocation {
     #[command(subcommand)]
     tool: Tool,
@@ -47,20 +49,15 @@ impl Invocation {
         let args: Vec<OsString> = args.into_iter().collect();
         let own_name = args.first().map(Path::new).and_then(Path::file_name);
         let old = OLD_NAMES.iter().find(|(old, _)| own_name.is_some_and(|name| name == *old));
-        let matches = match old {
-            None => styled(Self::command()).try_get_matches_from(args)?,
-            Some((name, subcommand)) => {
-                // The tool's command becomes the only subcommand of one that is never shown.
-                let tool = Self::command().find_subcommand(subcommand).cloned();
-                let tool = tool.unwrap_or_else(|| Command::new(*subcommand));
-                let tool = styled(tool.bin_name(*name).display_name(*name));
-                let rest =
-                    std::iter::once(OsString::from(*subcommand)).chain(args.into_iter().skip(1));
-                styled(Command::new("mochila").multicall(true).subcommand(tool))
-                    .try_get_matches_from(rest)?
-            }
+        let Some((name, subcommand)) = old else {
+            let matches = styled(Self::command()).try_get_matches_from(args)?;
+            return Self::from_arg_matches(&matches);
         };
-        Self::from_arg_matches(&matches)
+        let tool = Self::command().find_subcommand(subcommand).cloned();
+        let tool = tool.unwrap_or_else(|| Command::new(*subcommand));
+        let matches = styled(tool.name(*name)).try_get_matches_from(args)?;
+        let tool = Tool::from_matches_of(subcommand, &matches)?;
+        Ok(Self { tool })
     }
 
     /// Does what was asked.
@@ -78,10 +75,33 @@ impl Invocation {
     }
 }
 
-/// What all command lines have in common: long options may be shortened while that is unambiguous,
+impl Tool {
+    /// The tool that stands in for an older one, from a command line of its own.
+    fn from_matches_of(subcommand: &str, matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(match subcommand {
+            "send" => Self::Send(Box::new(FromArgMatches::from_arg_matches(matches)?)),
+            "receive" => Self::Receive(Box::new(FromArgMatches::from_arg_matches(matches)?)),
+            "config" => Self::Config(Box::new(FromArgMatches::from_arg_matches(matches)?)),
+            "stat" => Self::Stat(Box::new(FromArgMatches::from_arg_matches(matches)?)),
+            "bench" => Self::Bench(Box::new(FromArgMatches::from_arg_matches(matches)?)),
+            _ => Self::Serve(Box::new(FromArgMatches::from_arg_matches(matches)?)),
+        })
+    }
+}
+
+/// What all command lines have in common: `--version`, and that long options may be shortened while that is unambiguous,
 /// and given again, the last one counting.
 fn styled(command: Command) -> Command {
+    let version = Arg::new("version")
+        .short('v')
+        .visible_short_alias('V')
+        .long("version")
+        .action(ArgAction::Version)
+        .help("Print version");
     yes_no::optional_values(command)
+        .version(concat!(env!("CARGO_PKG_VERSION"), " (Mochila)"))
+        .disable_version_flag(true)
+        .arg(version)
         .infer_long_args(true)
         .args_override_self(true)
         .mut_subcommands(styled)
@@ -131,6 +151,37 @@ mod tests {
         ] {
             let tool = format!("{:?}", invocation(line).unwrap().tool);
             assert!(tool.starts_with(expected), "{line}: {tool}");
+        }
+    }
+
+    #[test]
+    fn every_tool_says_its_version_and_uses_the_name_that_it_was_called_by() {
+        for (name, line) in [
+            ("mochila", "mochila"),
+            ("mochila serve", "mochila serve"),
+            ("qpidd", "/usr/sbin/qpidd"),
+            ("qpid-send", "qpid-send"),
+            ("qpid-stat", "qpid-stat"),
+            ("qpid-config", "qpid-config"),
+            ("qpid-receive", "qpid-receive"),
+            ("qpid-cpp-benchmark", "qpid-cpp-benchmark"),
+        ] {
+            for option in ["-v", "-V", "--version"] {
+                let said = invocation(&format!("{line} {option}")).unwrap_err();
+                assert!(!said.use_stderr(), "{said}");
+                assert!(said.to_string().contains(env!("CARGO_PKG_VERSION")), "{said}");
+            }
+            let help = invocation(&format!("{line} --help")).unwrap_err().to_string();
+            assert!(help.contains(&format!("Usage: {name} ")), "{help}");
+        }
+    }
+
+    #[test]
+    fn a_running_broker_is_looked_for_by_its_pidfile() {
+        for option in ["-c", "--check", "-q", "--quit"] {
+            assert!(invocation(&format!("qpidd {option} --pidfile x")).is_ok());
+            let error = invocation(&format!("qpidd {option}")).unwrap_err().to_string();
+            assert!(error.contains("--pidfile <FILE>"), "{error}");
         }
     }
 

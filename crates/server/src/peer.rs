@@ -49,6 +49,8 @@ pub(crate) struct Peer {
     handshake: Option<Arc<Handshake>>,
     /// The peer's password is being verified; nothing is read until the answer is there.
     is_judged: bool,
+    /// How long a socket that is full is waited for although the connection is over.
+    last_words_until_ms: Option<u64>,
 }
 
 enum Phase {
@@ -98,6 +100,7 @@ impl Peer {
             unhandled: Vec::new(),
             unsent: Unsent::default(),
             is_judged: false,
+            last_words_until_ms: None,
         }
     }
 
@@ -225,9 +228,18 @@ impl Peer {
         if self.handshake.is_some() && connection.is_open() {
             self.handshake = None;
         }
-        if connection.has_said_all() && self.unsent.is_empty() {
-            self.linger(desk);
-            return Visit::Again;
+        if connection.has_said_all() {
+            if self.unsent.is_empty() {
+                self.linger(desk);
+                return Visit::Again;
+            }
+            let now_ms = desk.now.mono_ms;
+            let until_ms = *self.last_words_until_ms.get_or_insert(now_ms + LAST_WORDS_MS);
+            if now_ms >= until_ms {
+                debug!(peer = %self.address, "the peer does not read how the connection ended");
+                self.lose(desk);
+                return Visit::Done;
+            }
         }
         let can_pump = exchange == Exchange::More && self.unsent.is_empty();
         if self.can_read() || can_pump { Visit::Again } else { Visit::Done }
@@ -294,7 +306,9 @@ impl Peer {
         let Some(key) = self.key else { return };
         let at_home = desk.worker == self.home().worker;
         let due_ms = match &self.phase {
-            Phase::Talking { connection, .. } => connection.next_timeout_ms(),
+            Phase::Talking { connection, .. } => {
+                connection.next_timeout_ms().into_iter().chain(self.last_words_until_ms).min()
+            }
             Phase::Lingering { linger, .. } => Some(linger.until_ms()),
             Phase::Gone => {
                 self.key = None;
@@ -382,6 +396,9 @@ fn handle(connection: &mut Connection, unhandled: &mut Vec<u8>, read: usize, des
         *unhandled = Vec::new();
     }
 }
+
+/// What a peer gets for reading the rest of a connection that is over.
+const LAST_WORDS_MS: u64 = 2_000;
 
 /// Output that may wait for a slow peer before no more is read from it: its flows and dispositions
 /// would only make for more answers.

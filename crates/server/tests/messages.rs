@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{Client, config, start, start_with};
+use harness::{Client, config, start, start_with, wait_until};
 use mochila_engine::Credentials;
 use mochila_server::Config;
 use mochila_wire::{Encode, Message};
@@ -109,6 +109,21 @@ fn a_consumer_that_reads_nothing_keeps_no_message_from_the_others() {
         publisher.send(to, &text);
         while busy.receive().text() != text {}
     }
+}
+
+#[test]
+fn a_peer_that_neither_reads_nor_says_anything_is_dropped_although_its_socket_is_full() {
+    let server = start_with(Config { idle_timeout_ms: 400, ..config() });
+    let mut dead = Client::connect(&server);
+    dead.receiver("q", 1_000_000);
+    let mut publisher = Client::connect(&server);
+    let to = publisher.sender("q");
+    let body = "x".repeat(10_000);
+    (0..2000).for_each(|_| publisher.send(to, &body));
+    publisher.wait_for_outcomes(to);
+    publisher.close();
+    wait_until("the end of a connection to nobody", || server.connections() == 0);
+    drop(dead);
 }
 
 #[test]

@@ -251,7 +251,7 @@ impl Peer {
     }
 
     fn look(&mut self, now: Now, visit: &Visit, scratch: &mut Scratch) -> Ending {
-        let is_over = self.connection.is_closed();
+        let is_over = self.connection.has_said_all();
         if is_over {
             self.patience_until_ms.get_or_insert(now.mono_ms + PATIENCE_MS);
         }

@@ -105,6 +105,8 @@ pub(crate) struct Landed {
     pub(crate) link: LinkId,
     /// Something was rejected for want of room.
     pub(crate) is_refused: bool,
+    /// The messages were so large that the credit given for smaller ones may be too much.
+    pub(crate) is_large: bool,
 }
 
 impl Arrivals {
@@ -167,8 +169,10 @@ impl Arrivals {
         self.builder.set_origin(Origin::new(route.connection, now));
         let deliveries = &self.deliveries;
         let mut is_refused = true;
+        let mut is_large = false;
         match self.builder.finish(buffer, budget) {
             Ok(batch) => {
+                is_large = batch.bytes() >= LARGE_BYTES * batch.len() as u64;
                 let (enqueued, woken) = match route.is_held_back {
                     true => route.queue.enqueue(now, batch),
                     false => route.queue.offer(now, batch),
@@ -188,7 +192,7 @@ impl Arrivals {
             }
         }
         self.deliveries.clear();
-        Some(Landed { link: route.link, is_refused })
+        Some(Landed { link: route.link, is_refused, is_large })
     }
 }
 
@@ -264,6 +268,9 @@ impl Iterator for Runs<'_> {
         Some(run)
     }
 }
+
+/// From this mean size on credit is looked at after each batch.
+const LARGE_BYTES: u64 = 32 * 1024;
 
 #[cfg(test)]
 mod tests {

@@ -32,6 +32,8 @@ pub struct Connection {
     pub(crate) reply_queues: Vec<(String, Arc<SharedQueue>)>,
     credentials: Option<Box<PeerCredentials>>,
     mechanism: &'static str,
+    /// It broke off: what the peer held may have been handled or not.
+    is_lost: bool,
     is_over: bool,
 }
 
@@ -64,6 +66,7 @@ impl Connection {
             reply_queues: Vec::new(),
             credentials: None,
             mechanism: "",
+            is_lost: false,
             is_over: false,
         }
     }
@@ -84,6 +87,7 @@ impl Connection {
 
     /// The peer has closed its side of the socket, or the socket failed.
     pub fn handle_eof(&mut self, now: Now, scratch: &mut Scratch) {
+        self.is_lost |= !self.engine.is_closed();
         self.engine.handle_eof(now);
         self.handle_events(now, &[], scratch);
         self.end(now, scratch);
@@ -243,6 +247,7 @@ impl Connection {
                 self.end_session(now, session, scratch);
             }
             Event::Closed { error, by_peer } => {
+                let is_fault = error.is_some();
                 match error {
                     Some(error) if self.record.opened.get().is_some() => {
                         tracing::info!(peer = %self.record.peer_address, by_peer, %error, "a connection ended");
@@ -252,6 +257,8 @@ impl Connection {
                     }
                     None => {}
                 }
+                // We gave up on the peer, which therefore cannot say what became of its messages.
+                self.is_lost |= is_fault && !by_peer;
                 self.end(now, scratch);
             }
             // A receiver's links are told by flows of their own; senders that settle what we have
@@ -377,7 +384,7 @@ impl Connection {
             End::Incoming(incoming) => incoming.give_up(now, &mut scratch.wakeups),
             End::Outgoing(outgoing) => {
                 self.reply_queues.retain(|(_, queue)| !Arc::ptr_eq(queue, &outgoing.queue));
-                outgoing.give_up(now, &mut scratch.wakeups);
+                outgoing.give_up(now, self.is_lost, &mut scratch.wakeups);
             }
         }
     }

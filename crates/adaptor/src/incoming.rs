@@ -124,9 +124,9 @@ impl Connection {
         let budget = self.node.broker.budget();
         let count = arrivals.len();
         let landed = arrivals.enqueue(now, buffer, budget, &mut self.engine, &mut scratch.wakeups);
-        let Some(Landed { link, is_refused }) = landed else { return };
+        let Some(Landed { link, is_refused, is_large }) = landed else { return };
         self.count_received(link, count);
-        if is_refused {
+        if is_refused || is_large {
             self.lower_credit(now, link, scratch);
         }
         self.grant_credit(now, link, scratch);
@@ -149,7 +149,7 @@ impl Connection {
         self.note_state(now, id);
     }
 
-    /// Takes credit back that a full queue would only answer with rejections.
+    /// Takes credit back that the queue would only answer with rejections.
     fn lower_credit(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
         let Some(credit) = self.engine.link(id).map(engine::Link::credit) else { return };
         if let Some(granted) = self.allowance(now, id, scratch)

@@ -36,14 +36,17 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// The link is gone: what it holds gets the default outcome.
-    pub(crate) fn give_up(mut self, now: Now, wakeups: &mut Wakeups) {
+    /// The link is gone: what it holds gets the default outcome, or counts as delivered in vain if the
+    /// connection broke off.
+    pub(crate) fn give_up(mut self, now: Now, is_lost: bool, wakeups: &mut Wakeups) {
         if let Some(departure) = self.departure.take_if(|departure| !departure.begun) {
             // The peer has never heard of it.
             let released = [departure.ending(Outcome::Release)];
             wakeups.merge(self.queue.settle(now, self.consumer, &released));
         }
-        let outcome = &self.default_outcome;
+        let in_vain =
+            Outcome::Modify { failed: true, undeliverable_here: false, annotations: None };
+        let outcome = if is_lost { &in_vain } else { &self.default_outcome };
         wakeups.merge(self.queue.unsubscribe_with(now, self.consumer, outcome));
         if self.owns_queue {
             wakeups.merge(self.queue.lose_creator(now));

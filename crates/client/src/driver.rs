@@ -70,6 +70,18 @@ pub enum Wait {
     Forever,
 }
 
+impl Wait {
+    /// The same, but no longer than this.
+    #[must_use]
+    pub fn at_most(self, limit: Duration) -> Wait {
+        match self {
+            Wait::Poll => Wait::Poll,
+            Wait::Until(moment) => Wait::Until(moment.min(Instant::now() + limit)),
+            Wait::Forever => Wait::Until(Instant::now() + limit),
+        }
+    }
+}
+
 impl Driver {
     /// Connects to the first endpoint that answers, and opens the connection.
     pub fn connect(url: &Url, options: &Options) -> Result<Self, Error> {

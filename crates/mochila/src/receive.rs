@@ -110,6 +110,9 @@ impl Receiving<'_> {
                 (None, false) if self.inbound.is_draining() => Wait::Forever,
                 (None, false) => Wait::Until(deadline),
             };
+            // What is held while nothing comes may be what the broker waits for.
+            let owes = self.options.ack_frequency > 0 && self.inbound.owes_acknowledgement();
+            let wait = if owes { wait.at_most(ACKNOWLEDGE_PAUSE) } else { wait };
             let before = self.handler.reporter.messages();
             let handler = &mut self.handler;
             if self.pace.is_some() {
@@ -130,7 +133,12 @@ impl Receiving<'_> {
                 deadline = Instant::now() + patience;
                 self.inbound.drain_is_fruitful();
                 self.progress.update(now_ns(), self.handler.count);
-            } else if !self.options.forever && !self.handler.done && !self.inbound.has_waiting() {
+                continue;
+            }
+            if owes {
+                self.inbound.acknowledge_all();
+            }
+            if !self.options.forever && !self.handler.done && !self.inbound.has_waiting() {
                 if self.inbound.is_drained() {
                     // The broker has nothing, and has said so.
                     return Ok(());
@@ -214,6 +222,10 @@ fn is_eos(sections: &Sections, bytes: &[u8]) -> bool {
 }
 
 /// The outcome of a message that was processed.
+/// Messages that are handled are acknowledged when nothing more has come for so long, however few they
+/// are: a queue that counts them against its limit may hold its senders back until then.
+const ACKNOWLEDGE_PAUSE: Duration = Duration::from_millis(100);
+
 const ACCEPTED: DeliveryState = DeliveryState::Accepted;
 
 #[cfg(test)]

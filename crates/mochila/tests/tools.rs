@@ -109,6 +109,41 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 #[test]
+fn a_queue_smaller_than_the_acknowledgement_frequency_does_not_stall() {
+    let broker = Broker::start();
+    broker.ok("config add queue small --max-queue-count=50");
+    let sender = broker.start_tool("send -a small -m 500");
+    let received = broker.ok("receive -a small -f -m 500 --print-content yes");
+    assert_eq!(received.lines().count(), 500);
+    assert!(Ran::from(sender.wait_with_output().unwrap()).success);
+}
+
+#[test]
+fn messages_of_a_receiver_that_was_killed_are_marked_as_delivered_before() {
+    let broker = Broker::start();
+    broker.ok("send -a marked -m 3");
+    let mut killed = broker.start_tool("receive -a marked -f --ack-frequency 0");
+    let mut line = String::new();
+    let mut out = std::io::BufReader::new(killed.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let received = broker.ok("receive -a marked -m 3 --timeout 10 --print-headers yes");
+    assert_eq!(received.matches("Redelivered").count(), 3, "{received}");
+}
+
+#[test]
+fn large_messages_are_held_back_and_not_rejected() {
+    let broker = Broker::start();
+    broker.ok("config add queue narrow --max-queue-size=10000000");
+    let sender = broker.start_tool("send -a narrow -m 20 --content-size 2000000");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    broker.ok("receive -a narrow -f -m 20 --print-content no --capacity 1 --ack-frequency 1");
+    let sent = Ran::from(sender.wait_with_output().unwrap());
+    assert!(sent.success, "{}", sent.stderr);
+}
+
+#[test]
 fn a_receiver_that_outruns_the_broker_does_not_take_a_pause_for_the_end() {
     let broker = Broker::start();
     broker.ok("send -a long -m 50000 --content-size 8");

@@ -216,6 +216,8 @@ fn check_name(name: &str) -> Result<(), QueueError> {
         "it is longer than 1024 bytes"
     } else if name.starts_with('$') {
         "names that begin with $ are the node's own"
+    } else if name.starts_with("amq.") || name.starts_with("qpid.") {
+        "names that begin with amq. or qpid. are reserved for exchanges"
     } else if name.chars().any(char::is_control) {
         "it holds control characters"
     } else {

@@ -257,10 +257,20 @@ impl Queue {
             0
         } else {
             self.producers.leave(id, &self.budget);
-            self.policy.credit(want, self.producers.len())
+            let credit = self.policy.credit(want, self.producers.len());
+            credit.min(self.credit_for_memory())
         };
         self.settle_down(now);
         credit
+    }
+
+    /// How many messages the node's memory has room for, shared by the producers of this queue; at
+    /// least one.
+    fn credit_for_memory(&self) -> u32 {
+        let Some(soft_limit) = self.budget.soft_limit() else { return u32::MAX };
+        let free = soft_limit.saturating_sub(self.budget.used());
+        let each = free / self.policy.usual_bytes() / self.producers.len().max(1) as u64;
+        u32::try_from(each).unwrap_or(u32::MAX).max(1)
     }
 
     /// Removes up to `most` available messages; returns how many it were.

@@ -23,6 +23,8 @@ pub(crate) struct Policy {
     kind: LimitPolicy,
     messages: u64,
     bytes: u64,
+    /// The size of a message: the mean of those that are here, or were here last.
+    usual_bytes: u32,
     stopped: bool,
     /// A message has been rejected, and there has been no room since.
     full: bool,
@@ -69,7 +71,16 @@ impl fmt::Display for Refusal {
 
 impl Policy {
     pub(crate) fn new(limits: Limits, kind: LimitPolicy) -> Policy {
-        Policy { limits, kind, messages: 0, bytes: 0, stopped: false, full: false, stops: 0 }
+        Policy {
+            limits,
+            kind,
+            messages: 0,
+            bytes: 0,
+            usual_bytes: FIRST_GUESS_BYTES,
+            stopped: false,
+            full: false,
+            stops: 0,
+        }
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -94,6 +105,11 @@ impl Policy {
 
     pub(crate) fn stops(&self) -> u64 {
         self.stops
+    }
+
+    /// The size of a message, as far as anything is known about it.
+    pub(crate) fn usual_bytes(&self) -> u64 {
+        u64::from(self.usual_bytes.max(1))
     }
 
     /// True if producers get no credit.
@@ -158,8 +174,7 @@ impl Policy {
         }
         if self.limits.stop_bytes != Limits::NONE {
             let left = self.limits.stop_bytes.saturating_sub(self.bytes) + 1;
-            let size = self.bytes.checked_div(self.messages).unwrap_or(USUAL_BYTES).max(1);
-            room = room.min(left / size / producers);
+            room = room.min(left / self.usual_bytes() / producers);
         }
         room.max(1).min(u64::from(want)) as u32
     }
@@ -167,6 +182,9 @@ impl Policy {
     /// Stops the producers or lets them go on, as the depth says.
     fn update(&mut self) {
         let was_closed = self.is_closed();
+        if let Some(mean) = self.bytes.checked_div(self.messages) {
+            self.usual_bytes = u32::try_from(mean).unwrap_or(u32::MAX);
+        }
         let limits = &self.limits;
         self.stopped = if self.stopped {
             self.messages >= limits.resume_count || self.bytes >= limits.resume_bytes
@@ -183,8 +201,9 @@ impl Policy {
     }
 }
 
-/// The size of a message, as long as nothing is known about those of a queue.
-const USUAL_BYTES: u64 = 1024;
+/// The size of a message as long as a queue has seen none. It is a large one: what the first credit
+/// lets in cannot be refused politely any more, and the next credit follows what has come.
+const FIRST_GUESS_BYTES: u32 = 64 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -194,6 +213,23 @@ mod tests {
     fn message(size: u64) -> Incoming {
         let len = size as u32;
         Incoming::for_test(len, size, MessageMeta::default())
+    }
+
+    #[test]
+    fn the_first_credit_leaves_room_for_large_messages_and_the_next_follows_their_size() {
+        let limits = Limits {
+            stop_count: Limits::NONE,
+            max_count: Limits::NONE,
+            stop_bytes: 80 << 20,
+            max_bytes: 100 << 20,
+            ..limits()
+        };
+        let mut policy = Policy::new(limits, LimitPolicy::Reject);
+        assert_eq!(policy.credit(1_000, 8), 160);
+        policy.admit(&message(300)).unwrap();
+        assert_eq!(policy.credit(1_000, 8), 1_000);
+        policy.leave(Dequeued::for_test(1, 300));
+        assert_eq!(policy.credit(1_000, 8), 1_000, "an empty queue remembers");
     }
 
     fn limits() -> Limits {

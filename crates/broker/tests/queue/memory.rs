@@ -17,7 +17,7 @@ fn producers_wait_for_the_nodes_memory_and_go_on_in_order() {
     let mut bench = QueueBench::with(tight(100_000), QueueSettings::default());
     let producers = [bench.producer(), bench.producer()];
     let consumer = bench.consumer();
-    assert_eq!(bench.grant(producers[0], 5), 5);
+    assert_eq!(bench.grant(producers[0], 5), 1, "there is no room for five large ones");
     bench.send(&[&"x".repeat(90_000)]);
     assert_eq!(producers.map(|producer| bench.grant(producer, 5)), [0, 0]);
     assert_eq!(bench.grant(producers[0], 5), 0, "it keeps its place");
@@ -26,7 +26,16 @@ fn producers_wait_for_the_nodes_memory_and_go_on_in_order() {
     assert_eq!(bench.woken(), [producers[0].key]);
     bench.pass(0);
     assert_eq!(bench.woken(), [producers[1].key]);
-    assert_eq!(producers.map(|producer| bench.grant(producer, 5)), [5, 5]);
+    assert_eq!(producers.map(|producer| bench.grant(producer, 5)), [1, 1]);
+}
+
+#[test]
+fn credit_is_for_no_more_than_the_nodes_memory_has_room_for() {
+    let mut bench = QueueBench::with(tight(1_000_000), QueueSettings::default());
+    let producers = [bench.producer(), bench.producer()];
+    bench.send(&[&"x".repeat(10_000)]);
+    let credit = producers.map(|producer| bench.grant(producer, 1_000));
+    assert!(credit.iter().all(|credit| (35..45).contains(credit)), "{credit:?}");
 }
 
 #[test]
@@ -42,7 +51,7 @@ fn memory_that_another_queue_gives_back_lets_producers_go_on() {
     bench.broker.delete("q", DeleteIf::default()).unwrap().perform();
     bench.pass(0);
     assert!(bench.woken().contains(&key));
-    assert_eq!(other.grant(bench.now, id, 5).0, 5);
+    assert_eq!(other.grant(bench.now, id, 5).0, 1);
 }
 
 #[test]

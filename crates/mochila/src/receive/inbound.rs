@@ -155,6 +155,11 @@ impl Inbound {
         };
     }
 
+    /// Whether there are deliveries that were handled and not acknowledged.
+    pub(super) fn owes_acknowledgement(&self) -> bool {
+        self.intake.unacknowledged.is_some()
+    }
+
     pub(super) fn has_waiting(&self) -> bool {
         !self.intake.waiting.is_empty()
     }

@@ -70,6 +70,9 @@ message id where it has none, and the application properties `statusCode` and `s
 
 A request may have 64 KiB; names may have 1024 bytes.
 
+Queues and messages are in memory only in this version: when the node stops they are gone, durable ones
+too, and `durable` says false.
+
 Durations end in `Ms` and sizes in `Bytes`, except where the name is that of the Qpid broker.
 
 This page is made from the tables in `crates/management`; a test compares the two.

@@ -170,18 +170,28 @@ impl Broker {
         settings: Arc<QueueSettings>,
     ) -> Result<Arc<SharedQueue>, Found<QueueError>> {
         check_name(name).map_err(Found::Error)?;
+        let is_durable = settings.durable;
+        let settings = kept(settings);
         let limits = Limits::of(&settings, &self.node.defaults).map_err(QueueError::from);
         let limits = limits.map_err(Found::Error)?;
         let grouping = Grouping::of(&settings).map_err(QueueError::from);
         let grouping = grouping.map_err(Found::Error)?;
-        self.node.add(name, |count| {
+        let queue = self.node.add(name, |count| {
             if count >= self.max_queues {
                 return Err(QueueError::TooMany { limit: self.max_queues });
             }
             let reservation = self.node.budget.reserve(QUEUE_COST);
             let reservation = reservation.map_err(QueueError::NoMemory)?;
             Ok(SharedQueue::new(name, settings, (limits, grouping), reservation, &self.node))
-        })
+        })?;
+        if is_durable {
+            tracing::warn!(
+                queue = name,
+                "a durable queue was asked for, but nothing is kept on disk yet: it and its messages \
+                 will be gone when the broker stops"
+            );
+        }
+        Ok(queue)
     }
 
     fn dynamic_name(&self) -> String {
@@ -197,6 +207,14 @@ impl Broker {
         let mut hasher = SipHasher::new_with_keys((self.seed >> 64) as u64, self.seed as u64);
         hasher.write_u64(number);
         hasher.finish()
+    }
+}
+
+/// Settings as they can be kept: nothing survives a restart, so nobody is told that it does.
+fn kept(settings: Arc<QueueSettings>) -> Arc<QueueSettings> {
+    match settings.durable {
+        false => settings,
+        true => Arc::new(QueueSettings { durable: false, ..(*settings).clone() }),
     }
 }
 

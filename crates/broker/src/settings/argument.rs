@@ -112,7 +112,8 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "durable",
         aliases: &[],
         kind: ArgumentKind::Flag,
-        doc: "The queue and its durable messages survive a restart.",
+        doc: "Asks for a queue that survives a restart. There is none yet: it stays false, with a \
+              warning in the log.",
         write: |settings, value| settings.durable = value.flag(),
         read: |settings| Some(Argued::Flag(settings.durable)),
     },

@@ -14,7 +14,8 @@ pub use mochila_wire::terminus::LifetimePolicy;
 /// What is asked of a queue when it is made. What is `None` follows the node's [`Defaults`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueSettings {
-    /// Its messages are to survive a restart.
+    /// It is to survive a restart, and its durable messages with it. No queue does so yet: a queue
+    /// that is there says false.
     pub durable: bool,
     /// Only the connection that uses it first may consume from it.
     pub exclusive: bool,

@@ -71,3 +71,20 @@ fn names_of_dynamic_queues_do_not_repeat_and_depend_on_the_seed() {
     assert_eq!(names(1).len(), 100);
     assert!(names(1).is_disjoint(&names(2)));
 }
+
+#[test]
+fn no_queue_says_that_it_survives_a_restart_whoever_asked_for_it() {
+    let durable = QueueSettings { durable: true, max_count: Some(5), ..QueueSettings::default() };
+    let broker = Broker::new(BrokerSettings {
+        patterns: vec![Pattern::new("orders.*", durable.clone())],
+        ..BrokerSettings::default()
+    });
+    for queue in [
+        broker.open("orders.eu").unwrap(),
+        broker.create("a", durable.clone()).unwrap(),
+        broker.create_dynamic(durable).unwrap(),
+    ] {
+        assert!(!queue.settings().durable, "{}", queue.name());
+        assert_eq!(queue.limits().max_count, 5);
+    }
+}

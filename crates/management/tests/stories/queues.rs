@@ -173,3 +173,14 @@ fn the_groups_of_a_queue_are_told() {
     let regroup = ask("UPDATE").kind("queue").name("q").with("group-header-key", "colour");
     assert_eq!(desk.tell(regroup).outcome(), (409, "queue 'q' is not empty: it holds 2 messages"));
 }
+
+#[test]
+fn a_durable_queue_is_made_but_nobody_is_told_that_it_survives() {
+    let mut desk = Desk::new();
+    let told = desk.tell(ask("CREATE").kind("queue").name("a").with("durable", true));
+    assert_eq!(told.outcome(), (201, "Created"));
+    assert_eq!(told.map().get("durable"), Some(&Value::Bool(false)));
+    assert_eq!(desk.read("queue", "a", "durable"), Value::Bool(false));
+    let told = desk.tell(ask("UPDATE").kind("queue").name("a").with("durable", true));
+    assert_eq!(told.status, 400, "{}", told.description);
+}

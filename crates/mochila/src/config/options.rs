@@ -24,7 +24,7 @@ pub(crate) struct Options {
     /// Where a new queue or exchange sends what it cannot deliver
     #[arg(long, value_name = "aexname")]
     pub(crate) alternate_exchange: Option<String>,
-    /// The new queue or exchange is durable
+    /// The new queue or exchange is durable (this version keeps everything in memory only)
     #[arg(long)]
     pub(crate) durable: bool,
     /// Replication in a cluster: none, configuration or all

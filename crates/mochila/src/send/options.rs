@@ -26,7 +26,7 @@ pub(crate) struct Options {
     /// Send N EOS messages to mark end of input
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) send_eos: u32,
-    /// Mark messages as durable
+    /// Mark messages as durable (this version of the broker keeps them in memory only)
     #[arg(long, value_name = "yes|no", action = ArgAction::Set, value_parser = yes_no,
           default_value = "no")]
     pub(crate) durable: bool,

@@ -72,7 +72,9 @@ impl fmt::Display for Error {
             Error::Url(error) => error.fmt(f),
             Error::Io(error) => error.fmt(f),
             Error::TimedOut(what) => write!(f, "timed out: {what}"),
-            Error::Refused => f.write_str("the credentials were refused"),
+            Error::Refused => {
+                f.write_str("the broker wants a user name and password, or refused those given")
+            }
             Error::Connection(error) => ended(f, "connection", error),
             Error::Session(error) => ended(f, "session", error),
             Error::Link(error) => ended(f, "link", error),

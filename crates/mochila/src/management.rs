@@ -8,6 +8,7 @@ use clap::Args;
 use mochila_client::{Body, Connection, Map, Message, Requester, Value};
 use tokio::runtime::{self, Runtime};
 
+use crate::attachment::failure;
 use crate::connection_options::ConnectionFlags;
 use crate::failure::{Failure, Outcome};
 use query::Query;
@@ -78,7 +79,7 @@ impl Management {
         let (connection, requester) = runtime
             .block_on(async { tokio::time::timeout(timeout, opening).await })
             .map_err(|_| timed_out("connecting"))?
-            .map_err(|error: mochila_client::Error| Failure::new("ConnectionError", error))?;
+            .map_err(failure)?;
         Ok(Self { runtime, connection, requester, timeout })
     }
 
@@ -89,11 +90,14 @@ impl Management {
             query.handle_response(self.perform(request)?);
         }
         let mut entities = query.into_entities();
-        if kind == "queue"
-            && let Some(own) = self.requester.reply_address()
-        {
-            // The queue for the answers is ours alone and gone in a moment.
-            entities.retain(|queue| queue.text("name") != own);
+        // The queue for the answers, with its link, is ours alone and gone in a moment.
+        let naming = match kind {
+            "queue" => Some("name"),
+            "link" => Some("address"),
+            _ => None,
+        };
+        if let (Some(naming), Some(own)) = (naming, self.requester.reply_address()) {
+            entities.retain(|entity| entity.text(naming) != own);
         }
         Ok(entities)
     }
@@ -141,7 +145,7 @@ impl Management {
             .runtime
             .block_on(async { tokio::time::timeout(timeout, requester.request(request)).await })
             .map_err(|_| timed_out("waiting for the broker's answer"))?
-            .map_err(|error| Failure::new("ConnectionError", error))?;
+            .map_err(failure)?;
         let status = response.application_property("statusCode").and_then(Value::as_u64);
         let status = status.unwrap_or(0);
         if (200..300).contains(&status) {

@@ -550,7 +550,10 @@ fn a_user_is_added_with_the_password_from_standard_input() {
     let right = send("ann/secret");
     assert!(right.success, "{}", right.stderr);
     let wrong = send("ann/guess");
-    assert_eq!(wrong.stderr, "Failed: AuthenticationFailure: the credentials were refused\n");
+    assert_eq!(
+        wrong.stderr,
+        "Failed: AuthenticationFailure: the broker wants a user name and password, or refused those given\n"
+    );
     assert!(run(&["del", "ann"], "").success);
     std::fs::remove_dir_all(directory).unwrap();
 }

@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// Sort by increasing value (default = decreasing)
     #[arg(short = 'I', long)]
     pub(crate) increasing: bool,
-    /// Limit output to n rows
+    /// Limit output to n rows (with --sort-by)
     #[arg(short = 'L', long, value_name = "n", default_value_t = 50)]
     pub(crate) limit: usize,
     /// A queue's name (with -q)

@@ -82,8 +82,14 @@ impl<'a> Command<'a> {
             ["log", levels] => Command::Log { levels: Some(levels) },
             ["shutdown"] => Command::Shutdown,
             words => {
+                let usages = options::usages(words[0]);
                 let words = words.join(" ");
-                return Err(Failure::option(format!("'{words}' is not a command; try --help")));
+                return Err(Failure::option(match usages.is_empty() {
+                    true => format!("'{words}' is not a command; try --help"),
+                    false => {
+                        format!("'{words}' is not complete or too much: {}", usages.join("; "))
+                    }
+                }));
             }
         })
     }
@@ -324,6 +330,18 @@ mod tests {
             panic!("not a binding")
         };
         assert_eq!((key, matching), ("k", &["all", "a=1", "b=x"][..]));
+    }
+
+    #[test]
+    fn a_command_without_its_arguments_is_told_which_there_are() {
+        assert_eq!(
+            Command::parse(&["purge"]).unwrap_err().to_string(),
+            "Failed: OptionError: 'purge' is not complete or too much: purge QUEUE [COUNT]"
+        );
+        let failure = Command::parse(&["add"]).unwrap_err().to_string();
+        assert!(failure.contains("add queue NAME; add TYPE NAME"), "{failure}");
+        let failure = Command::parse(&["dance"]).unwrap_err().to_string();
+        assert_eq!(failure, "Failed: OptionError: 'dance' is not a command; try --help");
     }
 
     #[test]

@@ -89,8 +89,8 @@ pub(crate) struct QueueFlags {
     /// Maximum in-memory queue size as a number of messages
     #[arg(long, value_name = "n")]
     pub(crate) max_queue_count: Option<u64>,
-    /// Action to take when the queue's limit is reached
-    #[arg(long, value_name = "policy", value_parser = ["none", "reject", "ring", "ring-strict", "self-destruct"])]
+    /// Action to take when the queue's limit is reached; this broker has reject and block
+    #[arg(long, value_name = "policy", value_parser = ["none", "reject", "block", "ring", "ring-strict", "self-destruct"])]
     pub(crate) limit_policy: Option<String>,
     /// Last value queue key
     #[arg(long, value_name = "key")]
@@ -116,6 +116,12 @@ pub(crate) struct QueueFlags {
     /// A key-value pair to add to the arguments
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) argument: Vec<String>,
+}
+
+/// How the commands that begin with a word are written.
+pub(super) fn usages(word: &str) -> Vec<&'static str> {
+    let usages = COMMANDS.lines().skip(1).filter_map(|line| line.trim_start().split("  ").next());
+    usages.filter(|usage| usage.split(' ').next() == Some(word)).collect()
 }
 
 const COMMANDS: &str = "\

@@ -36,6 +36,8 @@ pub(crate) struct Client {
     /// When it connects again, while it has no line.
     connect_ms: Option<u64>,
     act_ms: Option<u64>,
+    /// So much more may go wrong with it; otherwise it might never come to rest.
+    mishaps_left: u32,
     /// It does not read before this time.
     stalled_until_ms: u64,
     /// Nothing goes wrong any more, and nothing new is begun.
@@ -82,6 +84,7 @@ impl Client {
             line: None,
             connect_ms: Some(now.mono_ms + random.between(0, 50)),
             act_ms: None,
+            mishaps_left: MOST_MISHAPS,
             stalled_until_ms: 0,
             is_winding_up: false,
             is_leaving: false,
@@ -317,6 +320,8 @@ impl Client {
         self.connect_ms = (!self.is_leaving).then_some(now_ms + pause_ms);
     }
 }
+
+const MOST_MISHAPS: u32 = 25;
 
 /// Bytes that wait to be written.
 type Outbox = VecDeque<u8>;

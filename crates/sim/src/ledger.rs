@@ -36,6 +36,8 @@ pub(crate) struct QueueRules {
     pub(crate) refuses: bool,
     /// Messages may vanish: it is purged or deleted.
     pub(crate) forgets: bool,
+    /// It may be deleted and made again, and its numbers begin anew.
+    pub(crate) restarts: bool,
     /// Failed deliveries are counted for messages that no client has seen.
     pub(crate) counts_unseen: bool,
 }

@@ -149,6 +149,11 @@ impl World {
         rules.refuses = true;
     }
 
+    /// The queue may be deleted when nothing is in it, and made again.
+    pub fn may_restart(&mut self, queue: &str) {
+        self.ledger.rules(queue).restarts = true;
+    }
+
     /// Links may get errors of this condition.
     pub fn forgive(&mut self, condition: Symbol) {
         self.ledger.forgive(condition);

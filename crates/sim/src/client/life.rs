@@ -12,8 +12,10 @@ impl Client {
     /// Begins a connection.
     pub(crate) fn connect(&mut self, no: ConnectionNo, scene: &mut Scene<'_>) {
         self.connect_ms = None;
-        let chance = if self.is_winding_up { 0 } else { self.plan.mishaps.wrong_password };
+        let is_lucky = self.is_winding_up || self.mishaps_left == 0;
+        let chance = if is_lucky { 0 } else { self.plan.mishaps.wrong_password };
         let wrong_password = (scene.random.below(1000) as u32) < chance;
+        self.mishaps_left -= u32::from(wrong_password);
         let mut line = Line::new(no, self.plan.window, wrong_password, scene.now, scene.random);
         line.flush(scene);
         line.note_deadline();
@@ -43,8 +45,10 @@ impl Client {
     pub(super) fn act(&mut self, line: &mut Line, scene: &mut Scene<'_>) {
         if !self.is_winding_up
             && !self.links.is_empty()
+            && self.mishaps_left > 0
             && let Some(mishap) = self.plan.mishaps.next(scene.random)
         {
+            self.mishaps_left -= 1;
             self.suffer(mishap, line, scene);
             if !line.engine.is_open() {
                 return;

@@ -38,6 +38,11 @@ impl Ledger {
         self.queues.get(queue).is_some_and(|rules| rules.forgets)
     }
 
+    /// Whether the numbers of a queue are those of all its messages.
+    pub(crate) fn counts_all(&self, queue: &str) -> bool {
+        !self.queues.get(queue).is_some_and(|rules| rules.forgets || rules.restarts)
+    }
+
     /// Messages of a queue that the broker has taken for certain.
     pub(crate) fn accepted_for(&self, queue: &str) -> u64 {
         let taken = self

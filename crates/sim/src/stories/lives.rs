@@ -46,8 +46,9 @@ fn short_lived_queues(seed: u64) -> Tally {
         ..QueueSettings::default()
     };
     world.queue("q", settings);
-    if lifetime == LifetimePolicy::DeleteOnNoLinks {
-        world.may_forget("q");
+    match lifetime {
+        LifetimePolicy::DeleteOnNoLinks => world.may_forget("q"),
+        _ => world.may_restart("q"),
     }
     let mishaps = Mishaps { reset: 10, leave: 40, detach: 60, end: 20, ..Mishaps::default() };
     world.client(ClientPlan::new().sends(SenderPlan::to("q", 60)).suffers(mishaps));

@@ -18,7 +18,7 @@ struct Layer {
 const LAYERS: &[Layer] = &[
     pure("wire", &[], &["thiserror"]),
     pure("engine", &["wire"], &["thiserror"]),
-    pure("broker", &["wire"], &["arc-swap", "foldhash", "papaya", "thiserror"]),
+    pure("broker", &["wire"], &["arc-swap", "foldhash", "papaya", "thiserror", "tracing"]),
     pure("router", &["wire", "broker"], &["arc-swap", "foldhash", "papaya", "thiserror"]),
     pure("management", &["wire", "broker"], &["serde", "serde_json", "thiserror"]),
     pure("adaptor", &["wire", "engine", "broker", "router", "management"], &["foldhash", "thiserror", "tracing"]),

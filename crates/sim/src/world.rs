@@ -149,6 +149,11 @@ impl World {
         rules.refuses = true;
     }
 
+    /// Connections to consumers of the queue may break, though not by their own fault.
+    pub fn may_break(&mut self, queue: &str) {
+        self.ledger.rules(queue).counts_unseen = true;
+    }
+
     /// The queue may be deleted when nothing is in it, and made again.
     pub fn may_restart(&mut self, queue: &str) {
         self.ledger.rules(queue).restarts = true;
@@ -166,7 +171,8 @@ impl World {
             if receiver.settled && plan.mishaps.lose_what_is_under_way() {
                 self.ledger.settled_deliveries_may_be_lost(queue);
             }
-            if receiver.fails_by_default {
+            // What a broken connection had counts as delivered in vain, seen or not.
+            if receiver.fails_by_default || plan.mishaps.break_connections() {
                 self.ledger.rules(queue).counts_unseen = true;
             }
         }

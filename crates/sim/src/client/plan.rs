@@ -157,6 +157,11 @@ impl Mishaps {
     pub(crate) fn lose_what_is_under_way(&self) -> bool {
         self.reset + self.silence + self.leave + self.detach + self.end > 0
     }
+
+    /// Whether connections can end without a word.
+    pub(crate) fn break_connections(&self) -> bool {
+        self.reset + self.silence > 0
+    }
 }
 
 impl SenderPlan {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mochila_broker::{
-    ConsumerOptions, Mode, Outcome, QueueError, QueueSettings, SharedQueue, Waker,
+    ConsumerOptions, Filters, Mode, Outcome, QueueError, QueueSettings, SharedQueue, Waker,
 };
 use mochila_engine::{AttachAnswer, LinkId};
 use mochila_management::{Direction, LinkRecord};
@@ -55,12 +55,18 @@ impl Connection {
         let wanted = Wanted::of_source(asked);
         let is_management = asked.address.as_deref() == Some(MANAGEMENT) && !asked.dynamic;
         let browsing = asked.is_browsing();
+        let filters = match &asked.filter {
+            Some(set) => Filters::new(set).map_err(|error| error.to_amqp())?,
+            None => Filters::default(),
+        };
+        let in_force = filters.in_force().clone();
         let presettled = peer.snd_settle_mode == SenderSettleMode::Settled;
         let options = ConsumerOptions {
             mode: if browsing { Mode::Browse } else { Mode::Acquire },
             exclusive: wanted.exclusive(),
             settled: false,
             owner: self.record.id,
+            filters: (!filters.is_empty()).then(|| Arc::new(filters)),
             waker: Waker::new(Arc::clone(&self.waker), id.index() as u32),
         };
         let subscribe = |queue: &SharedQueue| queue.subscribe(now, options.clone());
@@ -73,6 +79,7 @@ impl Connection {
             false => self.node.link_to(&wanted, subscribe)?,
         };
         let mut source = source_in_force(asked, &queue, browsing);
+        source.filter = (!in_force.is_empty()).then_some(in_force);
         if is_management {
             source.address.clone_from(&asked.address);
         }
@@ -320,7 +327,7 @@ fn source_in_force(asked: &Source, queue: &SharedQueue, browsing: bool) -> Sourc
         timeout: 0,
         dynamic_node_properties: node_properties(asked.dynamic_node_properties.as_ref(), queue),
         distribution_mode: Some(if browsing { DISTRIBUTION_COPY } else { DISTRIBUTION_MOVE }),
-        // No filter is in force that was not understood.
+        // No filter is in force that was not understood: those that are follow.
         filter: None,
         default_outcome: Some(asked.default_outcome.clone().unwrap_or(DeliveryState::Released)),
         outcomes: OUTCOMES.to_vec(),

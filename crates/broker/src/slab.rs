@@ -96,6 +96,14 @@ impl<T> Slab<T> {
             .filter_map(move |(index, slot)| Some((keyed((index, slot)), slot.value.as_ref()?)))
     }
 
+    /// All values with their slots and generations.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = ((u32, u32), &mut T)> {
+        self.slots.iter_mut().enumerate().filter_map(|(index, slot)| {
+            let key = (index as u32, slot.generation);
+            slot.value.as_mut().map(|value| (key, value))
+        })
+    }
+
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| slot.value.as_ref())
     }

@@ -21,6 +21,8 @@ mod messages;
 mod node;
 #[path = "../src/queue/mod.rs"]
 mod queue;
+#[path = "../src/selector/mod.rs"]
+mod selector;
 #[path = "../src/settings/mod.rs"]
 mod settings;
 #[path = "../src/slab.rs"]
@@ -54,6 +56,7 @@ pub use budget::Budget;
 pub use message::{Batch, BatchBuilder, Delivery, LargeBody, MessageMeta, Overlay, Segment, Taken};
 pub use node::{Broker, BrokerSettings};
 pub use queue::{ConsumerOptions, SharedQueue, TakeLimit, Taking};
+pub use selector::{Filters, Selector, SelectorInput};
 pub use settings::QueueSettings;
 pub use wake::{Wake, Waker, Wakeups};
 

@@ -142,7 +142,7 @@ fn a_queue_browser_gets_copies_sent_settled() {
 }
 
 #[test]
-fn a_consumer_with_a_selector_learns_that_it_is_not_in_force() {
+fn a_consumer_with_a_selector_learns_that_it_is_in_force() {
     let mut bench = filled(&["a"]);
     let raw = connected(&mut bench);
     let selector = Described {
@@ -155,8 +155,10 @@ fn a_consumer_with_a_selector_learns_that_it_is_not_in_force() {
     };
     let mut attach = consumer(0);
     let filters = Map::new().with("jms-selector", selector).with("no-local", no_local);
-    attach.source.as_mut().unwrap().filter = Some(filters);
-    assert_eq!(bench.ask(raw, &attach).attach().source.unwrap().filter, None);
+    attach.source.as_mut().unwrap().filter = Some(filters.clone());
+    assert_eq!(bench.ask(raw, &attach).attach().source.unwrap().filter, Some(filters));
+    let heard = bench.ask(raw, &credit_of(0, 0, 10));
+    assert_eq!(heard.transfers().len(), 0, "the message there is has no colour");
 }
 
 #[test]

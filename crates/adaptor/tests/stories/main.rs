@@ -21,6 +21,7 @@ mod opening;
 mod outcomes;
 mod qpid;
 mod relay;
+mod selecting;
 mod settlement;
 mod stamping;
 mod stealing;

@@ -2,6 +2,7 @@
 
 use super::{Added, Content, Head, Overlay, Segment, Stamps};
 use crate::messages::Flags;
+use crate::selector::SelectorInput;
 use mochila_wire::{HeadPatch, Sections, Symbol, Value};
 use std::sync::Arc;
 
@@ -114,6 +115,28 @@ impl Taken {
         let Some(stamps) = &self.stamps else { return overlay };
         let origin = self.segments[delivery.segment as usize].origin();
         added.fill(overlay, stamps, delivery.position, origin)
+    }
+
+    /// A message as filters see it whose consumer is on this connection.
+    pub(crate) fn selector_input<'a>(
+        &'a self,
+        delivery: &Delivery,
+        added: &'a mut Added,
+        connection: u64,
+    ) -> SelectorInput<'a> {
+        let segment = &self.segments[delivery.segment as usize];
+        let bytes = self.bytes(delivery);
+        let origin = segment.origin().connection;
+        SelectorInput {
+            bytes,
+            sections: delivery.head.sections(bytes),
+            size: segment.large_body().map_or(bytes.len() as u64, |body| body.len()),
+            priority: delivery.priority,
+            durable: delivery.is_durable(),
+            delivery_count: delivery.delivery_count,
+            annotations: self.annotations(delivery, added),
+            is_local: origin != 0 && origin == connection,
+        }
     }
 
     /// Lets go of everything.

@@ -46,11 +46,11 @@ impl Compaction {
 impl Messages {
     /// A segment that should be compacted now.
     pub(crate) fn plan_compaction(&mut self) -> Option<Compaction> {
-        if self.is_compacting {
+        if self.slots.is_compacting {
             return None;
         }
         let index = self.slots.next_sparse()?;
-        self.is_compacting = true;
+        self.slots.is_compacting = true;
         let slot = self.slots.slot(index);
         let span = Run::new(slot.first, slot.end - slot.first);
         let numbers = self.entries.numbers(span.first / BLOCK, span.end() / BLOCK);
@@ -71,7 +71,7 @@ impl Messages {
 
     /// Moves the messages that are still there to their copies.
     pub(crate) fn install_compaction(&mut self, compaction: &Compaction, copy: &Arc<Segment>) {
-        self.is_compacting = false;
+        self.slots.is_compacting = false;
         let old = compaction.slot;
         if !self.slots.holds(old, &compaction.segment) {
             return;

@@ -36,8 +36,6 @@ pub(crate) struct Messages {
     next_position: u64,
     /// Segments that nobody needs any more, to be freed after the lock has been released.
     garbage: Vec<Arc<Segment>>,
-    /// A compaction has been planned and not been installed.
-    is_compacting: bool,
 }
 
 /// Messages that have left the queue. Whoever keeps accounts gets it once, and cannot make one.
@@ -259,7 +257,7 @@ impl Messages {
         &mut self,
         mut picks: Picks,
         mut taker: Taker,
-        next: impl Fn(&Positions, u64) -> Option<u64>,
+        mut next: impl FnMut(&Positions, u64) -> Option<u64>,
         runs: &mut Vec<Run>,
         out: &mut Taken,
     ) -> Acquired {

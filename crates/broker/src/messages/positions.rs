@@ -85,6 +85,55 @@ impl Positions {
         }
     }
 
+    /// True if a position is a member.
+    pub(crate) fn contains(&self, position: u64) -> bool {
+        self.word(position / 64) & 1 << (position % 64) != 0
+    }
+
+    /// Adds positions, whether or not some of them are members.
+    pub(crate) fn add(&mut self, run: Run) {
+        for (page, word, mask) in words(run) {
+            let number = page * WORDS as u64 + word as u64;
+            for run in runs_in(number, mask & !self.word(number)) {
+                self.insert(run);
+            }
+        }
+    }
+
+    /// Removes those positions that are members, and says which they were.
+    pub(crate) fn take_out(&mut self, run: Run, mut out: impl FnMut(Run)) {
+        for (page, word, mask) in words(run) {
+            let number = page * WORDS as u64 + word as u64;
+            for run in runs_in(number, mask & self.word(number)) {
+                self.remove(run);
+                out(run);
+            }
+        }
+    }
+
+    /// Removes all members that are not members of `others`.
+    pub(crate) fn retain(&mut self, others: &Positions) {
+        let mut from = 0;
+        while let Some(run) = self.next(from) {
+            // A run lies in one word.
+            let number = run.first / 64;
+            let bits = words(run).fold(0, |bits, (_, _, mask)| bits | mask);
+            for gone in runs_in(number, bits & !others.word(number)) {
+                self.remove(gone);
+            }
+            from = run.end();
+        }
+    }
+
+    /// The members of a word.
+    fn word(&self, number: u64) -> u64 {
+        if self.few.1 != 0 {
+            return if self.few.0 == number { self.few.1 } else { 0 };
+        }
+        let page = self.pages.get(&(number / WORDS as u64));
+        page.map_or(0, |page| page.words[number as usize % WORDS])
+    }
+
     /// The first members at or after `from`, as far as they follow one another within a word.
     pub(crate) fn next(&self, from: u64) -> Option<Run> {
         if self.few.1 != 0 {
@@ -135,6 +184,15 @@ fn next_in(number: u64, bits: u64, from: u64) -> Option<Run> {
     }
     let len = (rest >> start).trailing_ones();
     Some(Run::new(number * 64 + u64::from(start), u64::from(len)))
+}
+
+/// The runs of a word's members.
+fn runs_in(number: u64, mut bits: u64) -> impl Iterator<Item = Run> {
+    std::iter::from_fn(move || {
+        let run = next_in(number, bits, number * 64)?;
+        bits &= !words(run).fold(0, |bits, (_, _, mask)| bits | mask);
+        Some(run)
+    })
 }
 
 impl Page {
@@ -205,6 +263,38 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn positions_may_be_added_and_taken_out_that_are_there_in_part(
+            steps in prop::collection::vec((0u64..9_000, 1u64..300, any::<bool>()), 1..60),
+            others in prop::collection::vec((0u64..9_000, 1u64..300), 1..60),
+        ) {
+            let mut positions = Positions::default();
+            let mut model = BTreeSet::new();
+            for (first, len, adds) in steps {
+                let run = first..first + len;
+                if adds {
+                    positions.add(Run::new(first, len));
+                    model.extend(run.clone());
+                } else {
+                    let mut out = BTreeSet::new();
+                    let note = |run: Run| out.extend(run.first..run.end());
+                    positions.take_out(Run::new(first, len), note);
+                    let expected = run.clone().filter(|p| model.remove(p)).collect();
+                    prop_assert_eq!(out, expected);
+                }
+                for position in run {
+                    prop_assert_eq!(positions.contains(position), model.contains(&position));
+                }
+                prop_assert_eq!(positions.len(), model.len() as u64);
+            }
+            let mut kept = Positions::default();
+            others.iter().for_each(|(first, len)| kept.add(Run::new(*first, *len)));
+            positions.retain(&kept);
+            model.retain(|position| kept.contains(*position));
+            prop_assert_eq!(positions.len(), model.len() as u64);
+            prop_assert!(model.iter().all(|position| positions.contains(*position)));
+        }
+
         #[test]
         fn it_is_an_ordered_set(steps in prop::collection::vec((0u64..20_000, 1u64..200), 1..60)) {
             let mut positions = Positions::default();

@@ -13,7 +13,9 @@ pub(crate) struct Slots {
     /// Bytes in memory of the messages that have not been dequeued.
     live_bytes: u64,
     /// The slot at which the search for sparse segments goes on.
-    hand: usize,
+    hand: u32,
+    /// A compaction has been planned and not been installed.
+    pub(super) is_compacting: bool,
 }
 
 #[derive(Debug)]
@@ -107,14 +109,14 @@ impl Slots {
             return None;
         }
         for _ in 0..self.slots.len().min(LOOKED_AT) {
-            self.hand = (self.hand + 1) % self.slots.len();
-            let slot = &self.slots[self.hand];
+            self.hand = (self.hand + 1) % self.slots.len() as u32;
+            let slot = &self.slots[self.hand as usize];
             let Some(segment) = &slot.segment else { continue };
             if segment.bytes().len() as u64 >= u64::from(slot.live_bytes) * SPARSE
                 && segment.large_body().is_none()
                 && slot.live > 0
             {
-                return Some(self.hand as u32);
+                return Some(self.hand);
             }
         }
         None

@@ -1,15 +1,20 @@
 //! A link that takes messages out of a queue.
 
+use super::selecting::SelectionId;
 use crate::line::Place;
 use crate::messages::{Positions, Run};
+use crate::selector::Filters;
 use crate::wake::Waker;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// A consumer of a queue. It goes stale when the consumer unsubscribes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConsumerId {
     pub(crate) slot: u32,
     pub(crate) generation: u32,
+    /// It has filters.
+    pub(crate) selects: bool,
 }
 
 /// What a consumer does with the messages that it sees.
@@ -34,6 +39,8 @@ pub struct ConsumerOptions {
     /// Who the peer is, to compare with the owner of an exclusive queue: any number that is the
     /// connection's own.
     pub owner: u64,
+    /// Which messages it wants; all if there are none.
+    pub filters: Option<Arc<Filters>>,
     /// How to tell it that there may be messages.
     pub waker: Waker,
 }
@@ -41,7 +48,14 @@ pub struct ConsumerOptions {
 impl ConsumerOptions {
     /// An ordinary consumer.
     pub fn new(waker: Waker) -> ConsumerOptions {
-        ConsumerOptions { mode: Mode::Acquire, exclusive: false, settled: false, owner: 0, waker }
+        ConsumerOptions {
+            mode: Mode::Acquire,
+            exclusive: false,
+            settled: false,
+            owner: 0,
+            filters: None,
+            waker,
+        }
     }
 }
 
@@ -63,6 +77,10 @@ pub(crate) struct Consumer {
     pub(crate) holding: Holding,
     /// Where a browser goes on.
     pub(crate) cursor: u64,
+    /// What it selects, if it does.
+    pub(crate) selection: Option<SelectionId>,
+    /// The message that it has been called for, if it selects.
+    pub(crate) called_for: Option<u64>,
     /// Messages that it has said to be undeliverable here.
     pub(crate) exclusions: Option<Box<Exclusions>>,
     /// How many messages it has taken.
@@ -76,6 +94,8 @@ impl Consumer {
             interest: Interest::Idle,
             holding: Holding::default(),
             cursor: 0,
+            selection: None,
+            called_for: None,
             exclusions: None,
             taken: 0,
         }
@@ -85,7 +105,7 @@ impl Consumer {
         self.options.mode == Mode::Browse
     }
 
-    /// The first messages that it may acquire, not before `from`.
+    /// The first messages that it may acquire if it does not select, not before `from`.
     pub(crate) fn next(&self, available: &Positions, from: u64) -> Option<Run> {
         match &self.exclusions {
             None => available.next(from),
@@ -213,7 +233,8 @@ impl Exclusions {
         self.from = next.or(self.ranges.last_key_value().map(|(_, end)| *end)).unwrap_or(0);
     }
 
-    fn next(&self, available: &Positions, from: u64) -> Option<Run> {
+    /// The first of some positions that is not excluded, and not before `from`.
+    pub(crate) fn next(&self, available: &Positions, from: u64) -> Option<Run> {
         let mut run = available.next(from.max(self.from))?;
         loop {
             let before = self.ranges.range(..=run.first).next_back();

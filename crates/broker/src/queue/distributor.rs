@@ -1,10 +1,16 @@
 //! Who gets the next message.
 
 use super::consumer::{Consumer, ConsumerId, ConsumerOptions, Interest};
-use crate::line::Line;
-use crate::messages::{Positions, Run};
+use super::selecting::Selecting;
+use super::selection::Eligible;
+use super::showing::Showing;
+use crate::line::{Line, Place};
+use crate::message::Stamps;
+use crate::messages::{Messages, Positions, Run};
 use crate::slab::Slab;
 use crate::wake::Wakeups;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The consumers of a queue: first come, first served, and fair shares.
 ///
@@ -19,8 +25,10 @@ pub(crate) struct Distributor {
     choosy: Line<u32>,
     /// Browsers that have seen everything.
     browsing: Line<u32>,
-    /// How many acquiring consumers are on their way.
-    expected: u64,
+    /// Those that select, browsers too; there only if somebody does.
+    selecting: Option<Box<Selecting>>,
+    /// How many acquiring consumers that do not select are on their way.
+    expected: u32,
     acquirers: u32,
     /// How many have excluded messages, waiting or not.
     excluding: u32,
@@ -43,13 +51,20 @@ impl Distributor {
     }
 
     pub(crate) fn add(&mut self, options: ConsumerOptions) -> ConsumerId {
-        let consumer = Consumer::new(options);
+        let mut consumer = Consumer::new(options);
+        let options = &consumer.options;
+        if let Some(filters) = &options.filters {
+            let selecting = self.selecting.get_or_insert_default();
+            consumer.selection =
+                Some(selecting.join(filters, options.owner, consumer.is_browser()));
+        }
+        let selects = consumer.selection.is_some();
         if !consumer.is_browser() {
             self.acquirers += 1;
             self.exclusive |= consumer.options.exclusive;
         }
         let (slot, generation) = self.consumers.insert(consumer);
-        ConsumerId { slot, generation }
+        ConsumerId { slot, generation, selects }
     }
 
     pub(crate) fn get(&self, id: ConsumerId) -> Option<&Consumer> {
@@ -70,38 +85,71 @@ impl Distributor {
         if consumer.exclusions.is_some() {
             self.excluding -= 1;
         }
+        if let (Some(id), Some(selecting)) = (consumer.selection, &mut self.selecting) {
+            selecting.leave(id);
+        }
+        self.tidy_selecting();
         Some(consumer)
     }
 
     /// The consumer in a slot.
     pub(crate) fn in_slot(&self, slot: u32) -> Option<ConsumerId> {
         let generation = self.consumers.generation(slot)?;
-        Some(ConsumerId { slot, generation })
+        let selects = self.consumers.at(slot).is_some_and(|it| it.selection.is_some());
+        Some(ConsumerId { slot, generation, selects })
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ConsumerId, &Consumer)> {
-        let id = |(slot, generation)| ConsumerId { slot, generation };
-        self.consumers.iter().map(move |(key, consumer)| (id(key), consumer))
+        self.consumers.iter().map(|((slot, generation), consumer)| {
+            let selects = consumer.selection.is_some();
+            (ConsumerId { slot, generation, selects }, consumer)
+        })
     }
 
     /// How much of what is available one that is taking now may have: others on their way, and
     /// those that wait, get as much. Who comes without having been called leaves one message to
     /// each of those who were; otherwise the one who asks most often would get everything.
     pub(crate) fn share(&self, id: ConsumerId, available: u64) -> u64 {
-        let interest = self.get(id).map(|consumer| consumer.interest);
+        let consumer = self.get(id);
+        let interest = consumer.map(|consumer| consumer.interest);
+        let expected = u64::from(self.expected);
+        let called = self.selecting.as_ref().map_or(0, |selecting| selecting.promised().len());
+        let available = available.saturating_sub(called);
+        if let (Some(selection), Some(selecting)) =
+            (consumer.and_then(|consumer| consumer.selection), &self.selecting)
+        {
+            let rivals = selecting.promised_of(selection);
+            let matching = selecting.matching(selection).saturating_sub(rivals);
+            let others = rivals + expected + self.waiting.len() as u64 + self.choosy.len() as u64;
+            let is_called = interest == Some(Interest::Expected);
+            let most = if is_called { available } else { available.saturating_sub(expected) };
+            return matching.div_ceil(others + 1).min(most);
+        }
         let (itself, promised) = match interest {
             Some(Interest::Expected) => (1, 0),
-            Some(Interest::Waiting(_)) => (1, self.expected),
-            Some(Interest::Idle) | None => (0, self.expected),
+            Some(Interest::Waiting(_)) => (1, expected),
+            Some(Interest::Idle) | None => (0, expected),
         };
-        let others = self.expected + self.waiting.len() as u64 + self.choosy.len() as u64 - itself;
+        let waiting = self.waiting.len() as u64 + self.choosy.len() as u64;
+        let others = expected + waiting + called - itself;
         available.div_ceil(others + 1).min(available.saturating_sub(promised))
     }
 
     /// It cannot take anything now.
     pub(crate) fn set_idle(&mut self, id: ConsumerId) {
+        if self.answer_call(id).is_some() {
+            self.recheck_selecting();
+        }
         let Some(consumer) = self.consumers.get_mut(id.slot, id.generation) else { return };
-        match std::mem::replace(&mut consumer.interest, Interest::Idle) {
+        let interest = std::mem::replace(&mut consumer.interest, Interest::Idle);
+        if let (Some(selection), Some(selecting)) = (consumer.selection, &mut self.selecting) {
+            if let Interest::Waiting(place) = interest {
+                selecting.line.leave(place);
+                selecting.get_mut(selection).expect("its consumer is there").waiting -= 1;
+            }
+            return;
+        }
+        match interest {
             Interest::Idle => {}
             Interest::Expected if consumer.is_browser() => {}
             Interest::Expected => self.expected -= 1,
@@ -116,10 +164,33 @@ impl Distributor {
         }
     }
 
+    /// One that was called for a message has come, or will not: the message is for anybody again.
+    pub(crate) fn answer_call(&mut self, id: ConsumerId) -> Option<u64> {
+        let position = self.get_mut(id)?.called_for.take()?;
+        self.selecting.as_mut()?.answer(position);
+        Some(position)
+    }
+
+    /// There may be a message for somebody who selects and has not been called.
+    pub(crate) fn recheck_selecting(&mut self) {
+        if let Some(selecting) = &mut self.selecting {
+            selecting.recheck = true;
+        }
+    }
+
     /// It found nothing and waits.
     pub(crate) fn set_waiting(&mut self, id: ConsumerId) {
         self.set_idle(id);
         let Some(consumer) = self.consumers.get_mut(id.slot, id.generation) else { return };
+        if let (Some(selection), Some(selecting)) = (consumer.selection, &mut self.selecting) {
+            consumer.interest = Interest::Waiting(selecting.line.join(id.slot));
+            let selection = selecting.get_mut(selection).expect("its consumer is there");
+            selection.waiting += 1;
+            selection.wait();
+            // What there is others have been called for, or it is excluded.
+            selecting.recheck |= selection.matching().len() > 0;
+            return;
+        }
         let line = match (consumer.is_browser(), consumer.exclusions.is_some()) {
             (true, _) => &mut self.browsing,
             (false, true) => &mut self.choosy,
@@ -133,7 +204,7 @@ impl Distributor {
         self.set_idle(id);
         let Some(consumer) = self.consumers.get_mut(id.slot, id.generation) else { return };
         consumer.interest = Interest::Expected;
-        if !consumer.is_browser() {
+        if !consumer.is_browser() && consumer.selection.is_none() {
             self.expected += 1;
         }
     }
@@ -163,7 +234,10 @@ impl Distributor {
     }
 
     /// Messages of a run are available again.
-    pub(crate) fn released(&mut self, run: Run) {
+    pub(crate) fn released(&mut self, run: Run, available: &Positions) {
+        if let Some(selecting) = &mut self.selecting {
+            selecting.released(run, available);
+        }
         if self.excluding == 0 {
             return;
         }
@@ -175,8 +249,47 @@ impl Distributor {
     }
 
     /// Calls as many of those who wait as there are messages that nobody is on his way to take.
-    pub(crate) fn balance(&mut self, available: &Positions, wakeups: &mut Wakeups) {
-        let mut uncalled = available.len().saturating_sub(self.expected);
+    pub(crate) fn balance(&mut self, messages: &Messages, wakeups: &mut Wakeups) {
+        let free = messages.free();
+        let Some(selecting) = &mut self.selecting else { return self.call_others(free, wakeups) };
+        // Those who select have to be shown what is new first: the visit ends with that.
+        if selecting.has_news() {
+            return;
+        }
+        // A group may have become free, or have another message in front.
+        selecting.recheck |= messages.groups().is_some();
+        let others_first = selecting.stands_back;
+        let before = wakeups.len();
+        if others_first {
+            self.call_others(free, wakeups);
+        } else {
+            self.call_selecting(messages, wakeups);
+        }
+        let is_first_called = wakeups.len() > before;
+        if others_first {
+            self.call_selecting(messages, wakeups);
+        } else {
+            self.call_others(free, wakeups);
+        }
+        // If there was not enough for all, the others come first next time.
+        if let Some(selecting) = self.selecting.as_mut().filter(|_| is_first_called) {
+            let is_left = match others_first {
+                true => selecting.recheck,
+                false => !self.waiting.is_empty() || !self.choosy.is_empty(),
+            };
+            selecting.stands_back ^= is_left;
+        }
+    }
+
+    /// How many available messages nobody is on his way to take.
+    fn uncalled(&self, available: &Positions) -> u64 {
+        let called = self.selecting.as_ref().map_or(0, |selecting| selecting.promised().len());
+        available.len().saturating_sub(u64::from(self.expected) + called)
+    }
+
+    /// Calls those who do not select.
+    fn call_others(&mut self, available: &Positions, wakeups: &mut Wakeups) {
+        let mut uncalled = self.uncalled(available);
         while uncalled > 0 {
             let Some(slot) = self.waiting.serve() else { break };
             self.call(slot, wakeups);
@@ -187,10 +300,233 @@ impl Distributor {
         }
     }
 
+    /// Calls those who select and for whom there is something, each for a message of its own.
+    fn call_selecting(&mut self, messages: &Messages, wakeups: &mut Wakeups) {
+        let mut uncalled = self.uncalled(messages.free());
+        let Some(selecting) = &mut self.selecting else { return };
+        if !std::mem::take(&mut selecting.recheck) {
+            return;
+        }
+        let mut called = Vec::new();
+        let in_line: Vec<_> = selecting.line.iter().map(|(place, slot)| (place, *slot)).collect();
+        for (place, slot) in in_line {
+            let Some(consumer) = self.consumers.at_mut(slot) else { continue };
+            if consumer.is_browser() {
+                if selecting.has_to_show(consumer, messages) {
+                    called.push((place, slot));
+                }
+                continue;
+            }
+            if selecting.has_own(consumer, slot, messages) {
+                called.push((place, slot));
+                continue;
+            }
+            if uncalled == 0 {
+                // They are looked at again as soon as somebody has come.
+                selecting.recheck = true;
+                continue;
+            }
+            let Some(position) = selecting.next_for(consumer, messages) else { continue };
+            selecting.promise(position);
+            consumer.called_for = Some(position);
+            uncalled -= 1;
+            called.push((place, slot));
+        }
+        for (place, slot) in called {
+            self.call_from_line(place, slot, wakeups);
+        }
+    }
+
+    /// Calls one that selects.
+    fn call_from_line(&mut self, place: Place, slot: u32, wakeups: &mut Wakeups) {
+        let Some(consumer) = self.consumers.at(slot) else { return };
+        if let (Some(selection), Some(selecting)) = (consumer.selection, &mut self.selecting) {
+            selecting.line.leave(place);
+            selecting.get_mut(selection).expect("its consumer is there").waiting -= 1;
+        }
+        self.call(slot, wakeups);
+    }
+
+    /// Messages have come in.
+    pub(crate) fn note_news(&mut self) {
+        if let Some(selecting) = &mut self.selecting {
+            selecting.note_news();
+        }
+    }
+
+    /// What has to be shown to those who wait before anybody is called; if there is nothing, who
+    /// is to be called is called.
+    pub(crate) fn plan_showing(
+        &mut self,
+        messages: &Messages,
+        stamps: Option<&Arc<Stamps>>,
+        wakeups: &mut Wakeups,
+    ) -> Option<Box<Showing>> {
+        let selecting = self.selecting.as_mut().filter(|selecting| selecting.has_news())?;
+        let planned = selecting.plan(messages, stamps);
+        if planned.is_none() {
+            self.balance(messages, wakeups);
+        }
+        planned
+    }
+
+    /// What a consumer that selects has to be shown, so that it may get as many as it wants.
+    pub(crate) fn plan_showing_to(
+        &mut self,
+        id: ConsumerId,
+        want: u64,
+        messages: &Messages,
+        stamps: Option<&Arc<Stamps>>,
+    ) -> Option<Box<Showing>> {
+        let selection = self.get(id)?.selection?;
+        // Whoever cannot take anything must at least get further.
+        let may_take = match self.get(id)?.is_browser() {
+            true => self.next_to_show(id, messages.available()).is_some(),
+            false => self.may_take(id, messages),
+        };
+        self.selecting.as_mut()?.plan_for(selection, (want, may_take), messages, stamps)
+    }
+
+    /// Keeps what those who select have been shown; if there is more, that has to be planned.
+    pub(crate) fn install(
+        &mut self,
+        showing: Box<Showing>,
+        messages: &Messages,
+        wakeups: &mut Wakeups,
+    ) {
+        let Some(selecting) = &mut self.selecting else { return };
+        let (consumers, excluding) = (&mut self.consumers, self.excluding);
+        selecting.install(showing, messages.available(), |selection, run| {
+            if excluding == 0 {
+                return;
+            }
+            for consumer in consumers.values_mut().filter(|it| it.selection == Some(selection)) {
+                if let Some(exclusions) = &mut consumer.exclusions {
+                    exclusions.released(run);
+                }
+            }
+        });
+        self.balance(messages, wakeups);
+        self.tidy_selecting();
+    }
+
+    /// Keeps nothing of selections when there are none.
+    fn tidy_selecting(&mut self) {
+        if self.selecting.as_ref().is_some_and(|selecting| selecting.is_over()) {
+            self.selecting = None;
+        }
+    }
+
+    /// There is too much to show: those whom it may concern are called, to look for themselves.
+    pub(crate) fn call_unshown(&mut self, messages: &Messages, wakeups: &mut Wakeups) {
+        let Some(selecting) = &mut self.selecting else { return };
+        selecting.settle_news();
+        let in_line: Vec<_> = selecting.line.iter().map(|(place, slot)| (place, *slot)).collect();
+        let mut called = HashSet::new();
+        for (place, slot) in in_line {
+            let selection = self.consumers.at(slot).and_then(|consumer| consumer.selection);
+            let Some(selection) = selection.filter(|selection| !called.contains(selection)) else {
+                continue;
+            };
+            let unseen =
+                self.selecting.as_mut().is_some_and(|it| it.is_unseen(selection, messages));
+            if unseen {
+                called.insert(selection);
+                self.call_from_line(place, slot, wakeups);
+            }
+        }
+        self.balance(messages, wakeups);
+    }
+
+    /// The first messages that a consumer may acquire, not before `from`, of those that are
+    /// `eligible`.
+    pub(crate) fn next(
+        &mut self,
+        id: ConsumerId,
+        eligible: Eligible<'_>,
+        from: u64,
+    ) -> Option<Run> {
+        let consumer = self.consumers.get(id.slot, id.generation)?;
+        let Some(selecting) = &mut self.selecting else {
+            return consumer.next(eligible.positions, from);
+        };
+        let exclusions = consumer.exclusions.as_deref();
+        selecting.next(consumer.selection, exclusions, eligible, from)
+    }
+
+    /// Whether there is a message that an acquiring consumer may have now.
+    pub(crate) fn may_take(&mut self, id: ConsumerId, messages: &Messages) -> bool {
+        let owned = messages.groups().and_then(|groups| groups.owned(id.slot));
+        self.share(id, messages.free().len()) > 0
+            && self.next(id, Eligible::free(messages), 0).is_some()
+            || owned.is_some_and(|owned| self.next(id, Eligible::some(owned), 0).is_some())
+    }
+
+    /// The first messages that a browser has not been shown and wants to see.
+    pub(crate) fn next_to_show(&mut self, id: ConsumerId, available: &Positions) -> Option<Run> {
+        let consumer = self.consumers.get(id.slot, id.generation)?;
+        match (consumer.selection, &mut self.selecting) {
+            (Some(selection), Some(selecting)) => {
+                selecting.get_mut(selection)?.next(Eligible::all(available), None, 0)
+            }
+            _ => available.next(consumer.cursor),
+        }
+    }
+
+    /// A consumer has taken these, or been shown them.
+    pub(crate) fn took(&mut self, id: ConsumerId, run: Run) {
+        let selection = self.get(id).and_then(|consumer| consumer.selection);
+        if let (Some(selection), Some(selecting)) = (selection, &mut self.selecting)
+            && let Some(selection) = selecting.get_mut(selection)
+        {
+            selection.took(run);
+        }
+    }
+
+    /// A browser could not pass on what it was shown.
+    pub(crate) fn show_again(&mut self, id: ConsumerId, positions: &[u64]) {
+        let Some(consumer) = self.consumers.get_mut(id.slot, id.generation) else { return };
+        let first = positions.iter().copied().min();
+        consumer.cursor = first.map_or(consumer.cursor, |first| first.min(consumer.cursor));
+        if let (Some(selection), Some(selecting)) = (consumer.selection, &mut self.selecting)
+            && let Some(selection) = selecting.get_mut(selection)
+        {
+            positions.iter().for_each(|position| selection.give_back(*position));
+            selecting.recheck = true;
+        }
+    }
+
+    /// Whether a consumer that selects has not been shown everything, and nobody else is about to.
+    pub(crate) fn is_unshown(&mut self, id: ConsumerId, messages: &Messages) -> bool {
+        let selection = self.get(id).and_then(|consumer| consumer.selection);
+        match (selection, &mut self.selecting) {
+            (Some(selection), Some(selecting)) => selecting.is_unseen(selection, messages),
+            _ => false,
+        }
+    }
+
+    /// Moves on past what a consumer has excluded.
+    pub(crate) fn advance_exclusions(&mut self, id: ConsumerId, available: &Positions) {
+        let Some(consumer) = self.consumers.get_mut(id.slot, id.generation) else { return };
+        let Some(exclusions) = &mut consumer.exclusions else { return };
+        match (consumer.selection, &mut self.selecting) {
+            (Some(selection), Some(selecting)) => {
+                if let Some(selection) = selecting.get_mut(selection) {
+                    exclusions.advance(selection.matching());
+                }
+            }
+            _ => exclusions.advance(available),
+        }
+    }
+
     /// Calls a consumer that waits, if it may take something of what is its own.
     pub(crate) fn call_owner(&mut self, slot: u32, owned: &Positions, wakeups: &mut Wakeups) {
         let Some(consumer) = self.consumers.at(slot) else { return };
         let Interest::Waiting(place) = consumer.interest else { return };
+        if consumer.selection.is_some() {
+            // It is called when it has been shown what there is.
+            return self.recheck_selecting();
+        }
         if consumer.next(owned, 0).is_none() {
             return;
         }
@@ -217,9 +553,13 @@ impl Distributor {
     }
 
     fn call_choosy(&mut self, available: &Positions, most: u64, wakeups: &mut Wakeups) {
-        let may_take = |slot: u32| {
-            let consumer = self.consumers.at(slot);
-            consumer.is_some_and(|consumer| consumer.next(available, 0).is_some())
+        let (consumers, selecting) = (&self.consumers, &mut self.selecting);
+        let mut may_take = |slot: u32| {
+            let Some(consumer) = consumers.at(slot) else { return false };
+            match selecting {
+                Some(selecting) => selecting.may_take(consumer, available),
+                None => consumer.next(available, 0).is_some(),
+            }
         };
         let line = self.choosy.iter().map(|(place, slot)| (place, *slot));
         let called: Vec<_> = line.filter(|(_, slot)| may_take(*slot)).take(most as usize).collect();
@@ -234,7 +574,7 @@ impl Distributor {
         if let Some(consumer) = self.consumers.at_mut(slot) {
             consumer.interest = Interest::Expected;
             wakeups.push(consumer.options.waker.clone());
-            if !consumer.is_browser() {
+            if !consumer.is_browser() && consumer.selection.is_none() {
                 self.expected += 1;
             }
         }

@@ -1,5 +1,6 @@
 //! Who gets the messages of which group.
 
+use super::selection::Eligible;
 use super::{ConsumerId, EXPIRED_AT_ONCE, Queue, TakeLimit};
 use crate::error::QueueError;
 use crate::message::Taken;
@@ -37,9 +38,10 @@ impl Queue {
         out: &mut Taken,
     ) -> bool {
         let wanted = u64::from(limit.messages);
+        let called_for = self.distributor.answer_call(id);
         let free = self.distributor.share(id, self.messages.free().len());
         let picks = Picks { most: wanted, free, most_expired: EXPIRED_AT_ONCE };
-        let Some(consumer) = self.distributor.get_mut(id) else { return false };
+        let distributor = &mut self.distributor;
         let (slot, now_ms, bytes) = (id.slot, now.mono_ms, limit.bytes);
         let taker = Taker { slot, now_ms, bytes, is_empty_handed: true };
         let groups = self.messages.groups_mut();
@@ -47,10 +49,15 @@ impl Queue {
         let acquired = self.messages.acquire_grouped(
             picks,
             taker,
-            |positions, from| consumer.next(positions, from).map(|run| run.first),
+            |positions, from| {
+                let next = distributor.next(id, Eligible::some(positions), from);
+                next.map(|run| run.first)
+            },
             &mut runs,
             out,
         );
+        runs.iter().for_each(|run| self.distributor.took(id, *run));
+        let Some(consumer) = self.distributor.get_mut(id) else { return false };
         consumer.taken += acquired.messages;
         if consumer.options.settled {
             for run in &runs {
@@ -65,14 +72,10 @@ impl Queue {
         }
         self.expired(acquired.expired);
         self.counters.acquires += acquired.messages;
+        if called_for.is_some() {
+            self.distributor.recheck_selecting();
+        }
         acquired.messages == wanted
-    }
-
-    /// True if a consumer may take something that nobody else may.
-    pub(super) fn has_owned(&self, id: ConsumerId) -> bool {
-        let owned = self.messages.groups().and_then(|groups| groups.owned(id.slot));
-        let consumer = self.distributor.get(id);
-        owned.zip(consumer).is_some_and(|(owned, consumer)| consumer.next(owned, 0).is_some())
     }
 
     /// Calls those who wait while there are messages of their groups.

@@ -11,8 +11,11 @@ mod lifetime;
 mod outcome;
 mod policy;
 mod producer;
+mod selecting;
+mod selection;
 mod settle;
 mod shared;
+mod showing;
 mod statistics;
 mod take;
 
@@ -37,6 +40,7 @@ use lifetime::{Lifetime, Use};
 use mochila_wire::Now;
 use policy::Policy;
 use producer::Producers;
+use showing::Showing;
 use statistics::Counters;
 use std::sync::Arc;
 
@@ -168,6 +172,7 @@ impl Queue {
         self.counters.refused += rejected.len() as u64;
         if added.len > 0 {
             self.distributor.call_browsers(&mut self.wakeups);
+            self.distributor.note_news();
         }
         self.settle_down(now);
         Enqueued { accepted: added.len as u32, rejected }
@@ -354,6 +359,27 @@ impl Queue {
         self.policy.limits()
     }
 
+    /// What those who select and wait have to be shown now.
+    pub(crate) fn plan_showing(&mut self) -> Option<Box<Showing>> {
+        let (messages, stamps) = (&self.messages, self.stamps.as_ref());
+        self.distributor.plan_showing(messages, stamps, &mut self.wakeups)
+    }
+
+    /// What a consumer that selects and takes has to be shown first.
+    pub(crate) fn plan_showing_to(&mut self, id: ConsumerId, want: u64) -> Option<Box<Showing>> {
+        self.distributor.plan_showing_to(id, want, &self.messages, self.stamps.as_ref())
+    }
+
+    /// Keeps what those who select have been shown.
+    pub(crate) fn install(&mut self, showing: Box<Showing>) {
+        self.distributor.install(showing, &self.messages, &mut self.wakeups);
+    }
+
+    /// Calls those who have to look for themselves.
+    pub(crate) fn call_unshown(&mut self) {
+        self.distributor.call_unshown(&self.messages, &mut self.wakeups);
+    }
+
     /// Whom to call, once the lock has been released.
     pub(crate) fn take_wakeups(&mut self) -> Wakeups {
         std::mem::take(&mut self.wakeups)
@@ -408,7 +434,7 @@ impl Queue {
             self.producers.call(most, &mut self.wakeups);
         }
         self.call_owners();
-        self.distributor.balance(self.messages.free(), &mut self.wakeups);
+        self.distributor.balance(&self.messages, &mut self.wakeups);
         let current = self.current_use();
         if current.links == 0 && current.messages == 0 {
             self.messages.trim();

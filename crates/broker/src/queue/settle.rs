@@ -49,10 +49,9 @@ impl Queue {
 
     /// Takes back what a consumer was given and has not passed on; it will get it again.
     pub(crate) fn give_back(&mut self, now: Now, id: ConsumerId, positions: &[u64]) {
-        let Some(consumer) = self.distributor.get_mut(id) else { return };
+        let Some(consumer) = self.distributor.get(id) else { return };
         if consumer.is_browser() {
-            let first = positions.iter().copied().min();
-            consumer.cursor = first.map_or(consumer.cursor, |first| first.min(consumer.cursor));
+            self.distributor.show_again(id, positions);
             self.distributor.call_browsers(&mut self.wakeups);
         } else {
             for position in positions {
@@ -113,7 +112,7 @@ impl Queue {
         consumer.holding.gave(run, returned.messages);
         self.counters.releases += returned.messages;
         if returned.messages > 0 {
-            self.distributor.released(run);
+            self.distributor.released(run, self.messages.available());
         }
         self.expired(returned.expired);
     }

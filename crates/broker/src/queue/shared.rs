@@ -1,5 +1,6 @@
 //! The lock around a queue.
 
+use super::showing::Showing;
 use super::{
     ConsumerId, ConsumerOptions, DeleteIf, Enqueued, GroupReport, Mode, Outcome, ProducerId, Queue,
     Settlement, Statistics, TakeLimit, Taking,
@@ -145,7 +146,51 @@ impl SharedQueue {
         limit: TakeLimit,
         out: &mut Taken,
     ) -> (Taking, Wakeups) {
-        self.visit(|queue| queue.take(now, id, limit, out))
+        if !id.selects {
+            return self.visit(|queue| queue.take(now, id, limit, out));
+        }
+        let mut wakeups = self.look_ahead(id, limit);
+        let (taking, woken) = self.visit(|queue| queue.take(now, id, limit, out));
+        wakeups.merge(woken);
+        (taking, wakeups)
+    }
+
+    /// Shows a consumer that selects what it has not been shown, so that it finds what it takes.
+    fn look_ahead(&self, id: ConsumerId, limit: TakeLimit) -> Wakeups {
+        let want = u64::from(limit.messages.min(MOST_AHEAD));
+        let mut wakeups = Wakeups::new();
+        let mut queue = lock(&self.queue);
+        for _ in 0..SHOWN_IN_A_TAKE {
+            let Some(mut showing) = queue.plan_showing_to(id, want) else { break };
+            drop(queue);
+            showing.evaluate();
+            queue = lock(&self.queue);
+            queue.install(showing);
+            wakeups.merge(queue.take_wakeups());
+        }
+        wakeups
+    }
+
+    /// Shows those who select and wait what is new to them; who has to come is called.
+    fn show(&self, mut showing: Box<Showing>) -> Wakeups {
+        let mut wakeups = Wakeups::new();
+        let mut rounds = 1;
+        loop {
+            showing.evaluate();
+            let mut queue = lock(&self.queue);
+            queue.install(showing);
+            let more = if rounds < SHOWN_IN_A_VISIT {
+                queue.plan_showing()
+            } else {
+                queue.call_unshown();
+                None
+            };
+            wakeups.merge(queue.take_wakeups());
+            drop(queue);
+            let Some(more) = more else { return wakeups };
+            showing = more;
+            rounds += 1;
+        }
     }
 
     /// The consumer cannot take anything now (no credit, or its peer reads too slowly): it does not
@@ -305,6 +350,7 @@ impl SharedQueue {
     fn visit<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> (T, Wakeups) {
         let mut queue = lock(&self.queue);
         let result = change(&mut queue);
+        let showing = queue.plan_showing();
         let mut wakeups = queue.take_wakeups();
         let garbage = queue.messages_mut().take_garbage();
         let compaction = queue.messages_mut().plan_compaction();
@@ -312,6 +358,9 @@ impl SharedQueue {
         let last = queue.take_last();
         drop(queue);
 
+        if let Some(showing) = showing {
+            wakeups.merge(self.show(showing));
+        }
         // Large pieces of memory are freed here, and not while others wait for the lock.
         drop(garbage);
         if let Some(mut compaction) = compaction {
@@ -348,6 +397,12 @@ impl fmt::Debug for SharedQueue {
 }
 
 const NEVER: u64 = u64::MAX;
+/// A consumer that selects is shown messages until so many match.
+const MOST_AHEAD: u32 = 256;
+/// So many rounds of showing belong to one take; then others come first.
+const SHOWN_IN_A_TAKE: usize = 16;
+/// So many rounds of showing belong to one visit; then those who wait look for themselves.
+const SHOWN_IN_A_VISIT: usize = 4;
 /// So many messages are purged before the lock is released for others.
 const PURGED_AT_ONCE: u64 = 4096;
 

@@ -1,5 +1,6 @@
 //! Taking messages out of a queue, or registering for the next one.
 
+use super::selection::Eligible;
 use super::{ConsumerId, EXPIRED_AT_ONCE, Queue};
 use crate::message::Taken;
 use crate::messages::{Run, Taker};
@@ -67,13 +68,14 @@ impl Queue {
     /// True if it got as many messages as it asked for.
     fn acquire(&mut self, now: Now, id: ConsumerId, limit: TakeLimit, out: &mut Taken) -> bool {
         let wanted = u64::from(limit.messages);
+        let called_for = self.distributor.answer_call(id);
         let share = self.distributor.share(id, self.messages.available().len());
         let most = share.min(wanted);
         let (mut taken, mut expired, mut from) = (0, 0, 0);
         let mut bytes = limit.bytes;
         while taken < most && expired < EXPIRED_AT_ONCE {
-            let Some(consumer) = self.distributor.get_mut(id) else { break };
-            let Some(mut run) = consumer.next(self.messages.available(), from) else { break };
+            let next = self.distributor.next(id, Eligible::free(&self.messages), from);
+            let Some(mut run) = next else { break };
             run.len = run.len.min(most - taken);
             let is_empty_handed = taken == 0;
             let taker = Taker { slot: id.slot, now_ms: now.mono_ms, bytes, is_empty_handed };
@@ -83,6 +85,8 @@ impl Queue {
             bytes = bytes.saturating_sub(acquired.bytes);
             from = acquired.end;
             let looked_at = Run::new(run.first, acquired.end - run.first);
+            self.distributor.took(id, looked_at);
+            let Some(consumer) = self.distributor.get_mut(id) else { break };
             consumer.taken += acquired.messages;
             if consumer.options.settled {
                 let dequeued = self.messages.accept(looked_at, id.slot);
@@ -96,24 +100,21 @@ impl Queue {
             }
         }
         self.counters.acquires += taken;
-        let consumer = self.distributor.get_mut(id);
-        if let Some(exclusions) = consumer.and_then(|consumer| consumer.exclusions.as_mut()) {
-            exclusions.advance(self.messages.available());
+        self.distributor.advance_exclusions(id, self.messages.available());
+        if called_for.is_some_and(|position| self.messages.available().contains(position)) {
+            self.distributor.recheck_selecting();
         }
         taken == wanted
     }
 
     /// True if it has seen as many messages as it asked for.
     fn browse(&mut self, now: Now, id: ConsumerId, limit: TakeLimit, out: &mut Taken) -> bool {
-        let Some(consumer) = self.distributor.get_mut(id) else { return false };
         let wanted = u64::from(limit.messages);
         let mut seen = 0;
         let mut bytes = limit.bytes;
         while seen < wanted {
-            let Some(mut run) = self.messages.available().next(consumer.cursor) else {
-                consumer.cursor = self.messages.next_position();
-                break;
-            };
+            let next = self.distributor.next_to_show(id, self.messages.available());
+            let Some(mut run) = next else { break };
             run.len = run.len.min(wanted - seen);
             let is_empty_handed = seen == 0;
             let taker = Taker { slot: id.slot, now_ms: now.mono_ms, bytes, is_empty_handed };
@@ -121,25 +122,35 @@ impl Queue {
             seen += shown.messages;
             bytes = bytes.saturating_sub(shown.bytes);
             if shown.end > run.first {
-                consumer.cursor = shown.end;
+                self.distributor.took(id, Run::new(run.first, shown.end - run.first));
+                if let Some(consumer) = self.distributor.get_mut(id) {
+                    consumer.cursor = shown.end;
+                }
             }
             if shown.end < run.end() {
                 break;
             }
         }
-        consumer.taken += seen;
+        if let Some(consumer) = self.distributor.get_mut(id) {
+            consumer.taken += seen;
+            if seen < wanted && self.messages.available().next(consumer.cursor).is_none() {
+                consumer.cursor = self.messages.next_position();
+            }
+        }
         seen == wanted
     }
 
     /// True if there is something that a consumer could take and that is not another's.
-    fn has_more(&self, id: ConsumerId) -> bool {
+    fn has_more(&mut self, id: ConsumerId) -> bool {
         let Some(consumer) = self.distributor.get(id) else { return false };
+        let is_browser = consumer.is_browser();
         let available = self.messages.available();
-        if consumer.is_browser() {
-            return available.next(consumer.cursor).is_some();
+        if self.distributor.is_unshown(id, &self.messages) {
+            return true;
         }
-        let free = self.messages.free();
-        self.distributor.share(id, free.len()) > 0 && consumer.next(free, 0).is_some()
-            || self.has_owned(id)
+        if is_browser {
+            return self.distributor.next_to_show(id, available).is_some();
+        }
+        self.distributor.may_take(id, &self.messages)
     }
 }

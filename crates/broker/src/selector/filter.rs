@@ -86,6 +86,11 @@ impl Filters {
         self.filters.is_empty()
     }
 
+    /// Whether it matters which connection a consumer is on.
+    pub(crate) fn depend_on_connection(&self) -> bool {
+        self.filters.contains(&Filter::NoLocal)
+    }
+
     /// Whether a message passes.
     pub fn matches(&self, message: &SelectorInput<'_>) -> bool {
         self.filters.iter().all(|filter| filter.matches(message))

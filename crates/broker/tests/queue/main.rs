@@ -12,6 +12,8 @@ mod memory;
 mod outcomes;
 mod property;
 mod registry;
+mod selecting;
+mod selecting_model;
 mod sharing;
 mod stamps;
 mod time;

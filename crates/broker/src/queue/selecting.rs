@@ -1,0 +1,310 @@
+//! Those consumers of a queue that select, and which messages they are called for.
+
+use super::consumer::{Consumer, Exclusions};
+use super::selection::{Eligible, Selection};
+use super::showing::{Ask, Showing};
+use crate::line::Line;
+use crate::message::Stamps;
+use crate::messages::{Messages, Positions, Run};
+use crate::selector::Filters;
+use crate::slab::Slab;
+use std::sync::Arc;
+
+/// The selections of a queue; there only while somebody selects.
+///
+/// Whoever waits is shown what comes, by the visit that brings it. Of those that a message matches
+/// one is called for it, and until he has come it is his: nobody comes in vain.
+#[derive(Debug, Default)]
+pub(crate) struct Selecting {
+    selections: Slab<Selection>,
+    /// Everybody who waits, in the order in which they began to; browsers too.
+    pub(crate) line: Line<u32>,
+    /// Messages for which somebody has been called who has not come yet.
+    promised: Positions,
+    /// There may be messages that those who wait have not been shown.
+    news: bool,
+    /// There may be messages for somebody in the line.
+    pub(crate) recheck: bool,
+    /// Whoever selects is not the first to be called next time.
+    pub(crate) stands_back: bool,
+    /// How many have been planned and not installed.
+    in_flight: u32,
+    /// Kept for the next time.
+    spare: Option<Box<Showing>>,
+}
+
+/// Which selection a consumer has.
+pub(crate) type SelectionId = (u32, u32);
+
+impl Selecting {
+    /// Whether nobody selects, and nobody is looking at messages for somebody who has left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.selections.len() == 0 && self.in_flight == 0
+    }
+
+    /// Adds a consumer.
+    pub(crate) fn join(
+        &mut self,
+        filters: &Arc<Filters>,
+        owner: u64,
+        browses: bool,
+    ) -> SelectionId {
+        let same = |selection: &Selection| !browses && selection.suits(filters, owner);
+        let known = self.selections.iter().take(MOST_COMPARED).find(|(_, it)| same(it));
+        let id = match known {
+            Some((id, _)) => id,
+            None => self.selections.insert(Selection::new(Arc::clone(filters), owner, browses)),
+        };
+        if let Some(selection) = self.get_mut(id) {
+            selection.members += 1;
+        }
+        id
+    }
+
+    /// Removes a consumer.
+    pub(crate) fn leave(&mut self, id: SelectionId) {
+        let Some(selection) = self.get_mut(id) else { return };
+        selection.members -= 1;
+        if selection.members == 0 {
+            self.selections.remove(id.0, id.1);
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, id: SelectionId) -> Option<&mut Selection> {
+        self.selections.get_mut(id.0, id.1)
+    }
+
+    pub(crate) fn promised(&self) -> &Positions {
+        &self.promised
+    }
+
+    /// How many of the messages that match a selection others have been called for.
+    pub(crate) fn promised_of(&self, id: SelectionId) -> u64 {
+        let Some(selection) = self.selections.get(id.0, id.1) else { return 0 };
+        let (mut count, mut from) = (0, 0);
+        while let Some(run) = self.promised.next(from).filter(|_| count < MANY) {
+            let positions = run.first..run.end();
+            let matching = selection.matching();
+            count += positions.filter(|position| matching.contains(*position)).count() as u64;
+            from = run.end();
+        }
+        count
+    }
+
+    /// How many messages match a selection, at most.
+    pub(crate) fn matching(&self, id: SelectionId) -> u64 {
+        self.selections.get(id.0, id.1).map_or(0, |selection| selection.matching().len())
+    }
+
+    /// Somebody is called for a message.
+    pub(crate) fn promise(&mut self, position: u64) {
+        self.promised.insert(Run::new(position, 1));
+    }
+
+    /// Whoever was called for a message has come, or will not.
+    pub(crate) fn answer(&mut self, position: u64) {
+        self.promised.remove(Run::new(position, 1));
+    }
+
+    /// The first messages that a consumer may acquire, not before `from`.
+    pub(crate) fn next(
+        &mut self,
+        selection: Option<SelectionId>,
+        exclusions: Option<&Exclusions>,
+        eligible: Eligible<'_>,
+        mut from: u64,
+    ) -> Option<Run> {
+        let positions = eligible.positions;
+        loop {
+            let mut run = match (selection, exclusions) {
+                (Some(id), _) => self.get_mut(id)?.next(eligible, exclusions, from),
+                (None, Some(exclusions)) => exclusions.next(positions, from),
+                (None, None) => positions.next(from),
+            }?;
+            match self.promised.next(run.first) {
+                Some(promised) if promised.first == run.first => from = promised.end(),
+                Some(promised) if promised.first < run.end() => {
+                    run.len = promised.first - run.first;
+                    return Some(run);
+                }
+                _ => return Some(run),
+            }
+        }
+    }
+
+    /// The first message that somebody who selects and waits is to be called for.
+    pub(crate) fn next_for(&mut self, consumer: &Consumer, messages: &Messages) -> Option<u64> {
+        let exclusions = consumer.exclusions.as_deref();
+        let next = self.next(consumer.selection, exclusions, Eligible::free(messages), 0);
+        next.map(|run| run.first)
+    }
+
+    /// Whether there is a message of the groups of somebody who selects.
+    pub(crate) fn has_own(&mut self, consumer: &Consumer, slot: u32, messages: &Messages) -> bool {
+        let owned = messages.groups().and_then(|groups| groups.owned(slot));
+        let exclusions = consumer.exclusions.as_deref();
+        let mut next = |owned| self.next(consumer.selection, exclusions, Eligible::some(owned), 0);
+        owned.is_some_and(|owned| next(owned).is_some())
+    }
+
+    /// Whether there is something that a browser which selects has not been shown.
+    pub(crate) fn has_to_show(&mut self, consumer: &Consumer, messages: &Messages) -> bool {
+        let selection = consumer.selection.and_then(|id| self.get_mut(id));
+        let all = Eligible::all(messages.available());
+        selection.is_some_and(|selection| selection.next(all, None, 0).is_some())
+    }
+
+    /// Whether a consumer that does not select may take one of these.
+    pub(crate) fn may_take(&mut self, consumer: &Consumer, free: &Positions) -> bool {
+        self.next(None, consumer.exclusions.as_deref(), Eligible::some(free), 0).is_some()
+    }
+
+    /// Messages have come in, or somebody waits who may have something unseen.
+    pub(crate) fn note_news(&mut self) {
+        self.news = !self.line.is_empty();
+    }
+
+    /// Messages of a run are available again.
+    pub(crate) fn released(&mut self, run: Run, available: &Positions) {
+        self.selections.values_mut().for_each(|selection| selection.released(run, available));
+        self.note_news();
+    }
+
+    /// Whether nobody is to be called before those who wait have been shown what is new.
+    pub(crate) fn has_news(&self) -> bool {
+        self.news
+    }
+
+    /// Nobody waits for what is new any more.
+    pub(crate) fn settle_news(&mut self) {
+        self.news = false;
+    }
+
+    /// Collects what those who wait have not been shown; `None` if there is nothing.
+    pub(crate) fn plan(
+        &mut self,
+        messages: &Messages,
+        stamps: Option<&Arc<Stamps>>,
+    ) -> Option<Box<Showing>> {
+        if !std::mem::take(&mut self.news) {
+            return None;
+        }
+        let mut showing = self.spare.take().unwrap_or_default();
+        showing.taken.set_stamps(stamps);
+        let mut left = ASKED_AT_ONCE;
+        // Selections that have seen everything up to the same place share what they are shown.
+        let mut shared: Option<(u64, u64, std::ops::Range<usize>)> = None;
+        for (id, selection) in self.selections.iter_mut() {
+            if selection.waiting == 0 || selection.in_flight {
+                continue;
+            }
+            if left == 0 {
+                self.news = true;
+                break;
+            }
+            let front = selection.front();
+            if let Some((_, end, range)) = shared.as_ref().filter(|(from, ..)| Some(*from) == front)
+            {
+                selection.advance_to(*end);
+                selection.in_flight = true;
+                left = left.saturating_sub(range.len() as u64);
+                showing.ask(id, selection, range.clone());
+                continue;
+            }
+            let start = showing.taken.len();
+            let count = selection.collect(messages, left, &mut showing.taken);
+            if count == 0 {
+                continue;
+            }
+            left -= count;
+            let range = start..showing.taken.len();
+            if let (Some(from), Some(end)) = (front, selection.front()) {
+                shared = Some((from, end, range.clone()));
+            }
+            showing.ask(id, selection, range);
+        }
+        self.or_spare(showing)
+    }
+
+    /// Collects what one selection has not been shown, as much as it takes to give its consumer so
+    /// many, or anything that it `may_take`; `None` if there is enough, or nothing.
+    pub(crate) fn plan_for(
+        &mut self,
+        id: SelectionId,
+        (want, may_take): (u64, bool),
+        messages: &Messages,
+        stamps: Option<&Arc<Stamps>>,
+    ) -> Option<Box<Showing>> {
+        let selection = self.selections.get_mut(id.0, id.1)?;
+        // What has come back stands before what is known to match.
+        let has_enough =
+            may_take && selection.matching().len() >= want && selection.front().is_some();
+        if selection.in_flight || has_enough {
+            return None;
+        }
+        let mut showing = self.spare.take().unwrap_or_default();
+        showing.taken.set_stamps(stamps);
+        let count = selection.collect(messages, SHOWN_AT_ONCE, &mut showing.taken);
+        if count > 0 {
+            showing.ask(id, selection, 0..count as usize);
+        }
+        self.or_spare(showing)
+    }
+
+    /// Keeps what was found. The positions are those that may be available to more than before.
+    pub(crate) fn install(
+        &mut self,
+        mut showing: Box<Showing>,
+        available: &Positions,
+        mut found: impl FnMut(SelectionId, Run),
+    ) {
+        for (ask, matching) in showing.answers() {
+            let Some(selection) = self.selections.get_mut(ask.selection.0, ask.selection.1) else {
+                continue;
+            };
+            for run in matching {
+                selection.add_matching(*run);
+                found(ask.selection, *run);
+            }
+            selection.land(available);
+            self.recheck |= !matching.is_empty();
+        }
+        self.in_flight -= 1;
+        showing.clear();
+        self.spare = Some(showing);
+        self.note_news();
+    }
+
+    /// Whether there is something that a selection has to be shown, and that nobody shows it now.
+    pub(crate) fn is_unseen(&mut self, id: SelectionId, messages: &Messages) -> bool {
+        let selection = self.get_mut(id);
+        selection.is_some_and(|it| !it.in_flight && it.has_unseen(messages))
+    }
+
+    /// A plan that has nothing in it is none.
+    fn or_spare(&mut self, showing: Box<Showing>) -> Option<Box<Showing>> {
+        if !showing.asks.is_empty() {
+            self.in_flight += 1;
+            return Some(showing);
+        }
+        self.spare = Some(showing);
+        None
+    }
+}
+
+impl Showing {
+    fn ask(&mut self, id: SelectionId, selection: &Selection, messages: std::ops::Range<usize>) {
+        let filters = Arc::clone(selection.filters());
+        let owner = selection.owner();
+        self.asks.push(Ask { selection: id, filters, owner, messages, end: 0 });
+    }
+}
+
+/// A new consumer's filters are compared with those of so many selections.
+const MOST_COMPARED: usize = 256;
+/// So many calls are many.
+const MANY: u64 = 64;
+/// So many times a filter is asked before the lock is taken again.
+const ASKED_AT_ONCE: u64 = 8192;
+/// So many messages a consumer is shown before the lock is taken again.
+const SHOWN_AT_ONCE: u64 = 512;

@@ -113,7 +113,7 @@ fn a_queue_smaller_than_the_acknowledgement_frequency_does_not_stall() {
     let broker = Broker::start();
     broker.ok("config add queue small --max-queue-count=50");
     let sender = broker.start_tool("send -a small -m 500");
-    let received = broker.ok("receive -a small -f -m 500 --print-content yes");
+    let received = broker.ok("receive -a small -m 500 --timeout 30 --print-content yes");
     assert_eq!(received.lines().count(), 500);
     assert!(Ran::from(sender.wait_with_output().unwrap()).success);
 }
@@ -135,10 +135,11 @@ fn messages_of_a_receiver_that_was_killed_are_marked_as_delivered_before() {
 #[test]
 fn large_messages_are_held_back_and_not_rejected() {
     let broker = Broker::start();
-    broker.ok("config add queue narrow --max-queue-size=10000000");
-    let sender = broker.start_tool("send -a narrow -m 20 --content-size 2000000");
+    // A queue takes 100 MiB by default, and holds senders back above 80.
+    let sender = broker.start_tool("send -a wide -m 15 --content-size 10000000");
     std::thread::sleep(std::time::Duration::from_millis(300));
-    broker.ok("receive -a narrow -f -m 20 --print-content no --capacity 1 --ack-frequency 1");
+    broker
+        .ok("receive -a wide -m 15 --timeout 30 --print-content no --capacity 1 --ack-frequency 1");
     let sent = Ran::from(sender.wait_with_output().unwrap());
     assert!(sent.success, "{}", sent.stderr);
 }

@@ -20,22 +20,31 @@ impl Decoder<'_> {
         }
     }
 
-    /// Passes over a descriptor and its value. Both may be described again, so this counts what
-    /// is outstanding instead of calling itself: bytes never decide how deep our stack grows.
+    /// Passes over a descriptor and its value. Both may be described again, so this keeps one bit
+    /// for each level instead of calling itself: bytes never decide how deep our stack grows.
     fn skip_described(&mut self) -> Result<(), DecodeError> {
-        let mut outstanding = 2;
-        let mut depth_left = self.depth_left();
-        while outstanding > 0 {
-            let code = self.take_u8()?;
+        let most = self.depth_left().min(u64::BITS);
+        let (mut level, mut has_value_to_come) = (0, 0u64);
+        let mut code = codes::DESCRIBED;
+        loop {
             if code == codes::DESCRIBED {
-                depth_left = depth_left.checked_sub(1).ok_or(DecodeError::TooDeep)?;
-                outstanding += 1;
+                if level == most {
+                    return Err(DecodeError::TooDeep);
+                }
+                level += 1;
+                has_value_to_come = has_value_to_come << 1 | 1;
             } else {
                 self.skip_data(code)?;
-                outstanding -= 1;
+                // The levels of which this was the value are done.
+                let done = has_value_to_come.trailing_zeros().min(level);
+                level -= done;
+                if level == 0 {
+                    return Ok(());
+                }
+                has_value_to_come = has_value_to_come >> done & !1;
             }
+            code = self.take_u8()?;
         }
-        Ok(())
     }
 }
 
@@ -60,6 +69,29 @@ mod tests {
             let mut decoder = Decoder::new(&bytes);
             decoder.skip().unwrap();
             assert_eq!(decoder.rest(), [0xee], "{value:02x?}");
+        }
+    }
+
+    #[test]
+    fn many_described_values_beside_each_other_are_not_deep() {
+        // Both the descriptor and the value are described, and so on, six levels down.
+        let mut bushy = vec![codes::NULL];
+        for _ in 0..6 {
+            bushy = [&[codes::DESCRIBED][..], &bushy, &bushy].concat();
+        }
+        let mut decoder = Decoder::new(&bushy);
+        assert_eq!(decoder.skip(), Ok(()));
+        assert!(decoder.is_empty());
+        assert!(Decoder::new(&bushy).value().is_ok(), "decoding it agrees");
+    }
+
+    #[test]
+    fn skipping_goes_as_deep_as_decoding() {
+        for levels in [31, 32, 33] {
+            let mut bytes = [codes::DESCRIBED, codes::ULONG0].repeat(levels);
+            bytes.push(codes::NULL);
+            let decoded = Decoder::new(&bytes).value().map(drop);
+            assert_eq!(Decoder::new(&bytes).skip(), decoded, "{levels} levels");
         }
     }
 

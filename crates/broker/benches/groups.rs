@@ -26,7 +26,18 @@ const BATCH: usize = 100;
 const NOW: Now = Now::new(1_000, 1_700_000_000_000);
 
 fn main() {
+    // Part of the name of a row, to see that one alone.
+    let only = std::env::args().nth(1).filter(|only| only != "--bench");
+    if only.is_none() {
+        // First, while the allocator has nothing in reserve.
+        memory();
+    }
     println!("{:<58} {:>7} {:>7} {:>6}", "300-byte messages, ns each", "plain", "groups", "ratio");
+    let row = |what: &str, setup| {
+        if only.as_deref().is_none_or(|only| what.contains(only)) {
+            row(what, setup);
+        }
+    };
     row("one consumer, 1 group", Setup { groups: 1, ..USUAL });
     row("one consumer, 100 groups", USUAL);
     row("two consumers, 100 groups", Setup { consumers: 2, ..USUAL });
@@ -45,7 +56,6 @@ fn main() {
     for unsettled in [1, 10_000] {
         row(&format!("beside {unsettled} unsettled"), Setup { unsettled, ..USUAL });
     }
-    memory();
 }
 
 /// What a queue is like that is measured.
@@ -167,6 +177,7 @@ impl Bench {
                 self.enqueue(BATCH.min(self.setup.groups - self.sent));
             }
             while self.take(blocker, 1_000) > 0 {}
+            self.queue.idle(NOW, blocker).perform();
             while self.sent < self.setup.groups + self.setup.backlog {
                 self.sent += usize::from(self.sent.is_multiple_of(self.setup.groups));
                 self.enqueue(1);
@@ -175,10 +186,12 @@ impl Bench {
             // Without groups it would be in front.
             let is_grouped = self.queue.settings().shared_groups;
             while !is_grouped && self.take(blocker, 1_000) > 0 {}
+            self.queue.idle(NOW, blocker).perform();
             return;
         }
         self.fill(self.setup.unsettled);
         while self.take(self.consumers[0], 1_000) > 0 {}
+        self.queue.idle(NOW, self.consumers[0]).perform();
         self.fill(self.setup.backlog);
     }
 
@@ -262,8 +275,8 @@ fn memory() {
         ("1,000 groups", true, 1_000),
         ("1 M groups", true, MESSAGES),
     ] {
-        let before = resident_bytes();
         let mut bench = Bench::new(Setup { groups, ..USUAL }, grouped);
+        let before = resident_bytes();
         bench.fill(MESSAGES);
         let payload = MESSAGES * bench.encoded.len();
         let over = (resident_bytes() - before) as f64 - payload as f64;

@@ -170,7 +170,10 @@ impl Block {
 
     /// Says in which group the entry is that was pushed last.
     pub(crate) fn push_link(&mut self, link: Link) {
-        self.links.resize(self.entries.len() - 1, Link::NONE);
+        if self.links.len() + 1 < self.entries.len() || self.links.is_empty() {
+            self.links.reserve(self.entries.capacity() - self.links.len());
+            self.links.resize(self.entries.len() - 1, Link::NONE);
+        }
         self.links.push(link);
     }
 

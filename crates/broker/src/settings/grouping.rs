@@ -1,7 +1,8 @@
 //! How the messages of a queue are grouped.
 
 use super::{QueueSettings, SettingsError};
-use std::hash::{BuildHasher, RandomState};
+use foldhash::quality::RandomState;
+use std::hash::{BuildHasher, Hasher};
 
 /// What names a message's group, and what becomes of messages that name none.
 #[derive(Debug)]
@@ -41,23 +42,29 @@ impl Grouping {
             Some(name) => GroupSource::Application(name.into()),
         };
         let default = settings.default_group.as_deref().unwrap_or(DEFAULT_GROUP);
-        let hasher = RandomState::new();
+        let hasher = RandomState::default();
         Ok(Some(Grouping {
             source,
             default: Some(default).filter(|name| !name.is_empty()).map(Box::from),
-            default_hash: hasher.hash_one(default.as_bytes()),
+            default_hash: hash(&hasher, default.as_bytes()),
             hasher,
         }))
     }
 
     pub(crate) fn hash(&self, name: &[u8]) -> u64 {
-        self.hasher.hash_one(name)
+        hash(&self.hasher, name)
     }
 
     /// True if messages are in the same groups either way.
     pub(crate) fn groups_like(&self, other: &Grouping) -> bool {
         self.source == other.source && self.default == other.default
     }
+}
+
+fn hash(hasher: &RandomState, name: &[u8]) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(name);
+    hasher.finish()
 }
 
 /// The group of messages that name none, as in Qpid.

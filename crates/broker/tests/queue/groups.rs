@@ -342,6 +342,7 @@ fn groups_are_told_with_their_owners_and_forgotten_when_they_are_empty() {
     bench.take(a, 10);
     bench.accept(a, &[0, 1, 2]);
     assert_eq!(bench.queue.group_count(), 0);
+    bench.unsubscribe(a);
     assert_eq!(bench.statistics().memory_bytes, 0);
 }
 

@@ -4,7 +4,7 @@ use super::group::Group;
 use super::link::UNGROUPED;
 use super::name::Name;
 use crate::message::MessageGroup;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// The groups that there are, by number and by the hash of their names.
@@ -12,6 +12,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub(crate) struct Directory {
     groups: Vec<Option<Group>>,
     free: Vec<u32>,
+    /// Groups that had no messages when they came here, the oldest first. A few are remembered:
+    /// where there is no backlog the next message of a group would only make it again.
+    fading: VecDeque<u32>,
     /// The first group of each hash; the others hang on it.
     by_hash: HashMap<u64, u32, BuildHasherDefault<AsItIs>>,
     /// The group that was found last: messages of one group often come together.
@@ -21,7 +24,13 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
+    /// How many groups have messages.
     pub(crate) fn len(&self) -> usize {
+        let faded = self.fading.iter().filter(|number| self.group(**number).messages == 0);
+        self.remembered() - faded.count()
+    }
+
+    fn remembered(&self) -> usize {
         self.groups.len() - self.free.len()
     }
 
@@ -36,7 +45,7 @@ impl Directory {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Group> {
-        self.groups.iter().filter_map(Option::as_ref)
+        self.groups.iter().filter_map(Option::as_ref).filter(|group| group.messages > 0)
     }
 
     /// The number of the group of this name; it comes into being if it is not there.
@@ -66,8 +75,31 @@ impl Directory {
         }
     }
 
-    /// Forgets a group that has no messages.
-    pub(crate) fn forget(&mut self, number: u32) {
+    /// A group has no messages any more: it is forgotten, now or soon.
+    pub(crate) fn leave(&mut self, number: u32) {
+        let group = self.group_mut(number);
+        if group.is_closed && !group.is_fading {
+            return self.forget(number);
+        }
+        if !std::mem::replace(&mut group.is_fading, true) {
+            self.fading.push_back(number);
+        }
+        if self.fading.len() > KEPT {
+            self.forget_oldest();
+        }
+    }
+
+    /// Forgets the group that has been fading for longest, unless it has messages again.
+    fn forget_oldest(&mut self) {
+        let Some(number) = self.fading.pop_front() else { return };
+        let group = self.group_mut(number);
+        group.is_fading = false;
+        if group.messages == 0 {
+            self.forget(number);
+        }
+    }
+
+    fn forget(&mut self, number: u32) {
         self.close(number);
         if let Some(group) = self.groups[number as usize].take() {
             self.name_bytes -= group.name.heap_bytes();
@@ -78,12 +110,22 @@ impl Directory {
             self.free.clear();
         }
         // Of many groups that are gone the tables do not stay for long.
-        let kept = (self.len() * 8).max(KEPT);
+        let kept = (self.remembered() * 8).max(KEPT);
         if self.by_hash.capacity() > kept * 2 {
             self.by_hash.shrink_to(kept);
         }
         if self.groups.is_empty() && self.groups.capacity() > KEPT {
             (self.groups, self.free) = (Vec::new(), Vec::new());
+        }
+    }
+
+    /// Gives up what is kept although it is empty.
+    pub(crate) fn trim(&mut self) {
+        while !self.fading.is_empty() {
+            self.forget_oldest();
+        }
+        if self.groups.is_empty() {
+            *self = Directory::default();
         }
     }
 
@@ -155,7 +197,7 @@ impl Hasher for AsItIs {
 }
 
 /// Tables for so few groups are kept when they are empty.
-const KEPT: usize = 16;
+const KEPT: usize = 128;
 /// What a group takes: itself, and its share of the tables.
 const GROUP_COST: u64 = size_of::<Option<Group>>() as u64 + 24;
 
@@ -176,7 +218,7 @@ mod tests {
         directory.forget(1);
         assert_eq!([a, c].map(|name| directory.find(&name)), [0, 2]);
         directory.forget(2);
-        assert_eq!((directory.find(&a), directory.len()), (0, 1));
+        assert_eq!((directory.find(&a), directory.remembered()), (0, 1));
     }
 
     #[test]
@@ -198,8 +240,10 @@ mod tests {
             directory.find(&named("a name of more than twenty-two bytes", hash));
         }
         assert!(directory.memory_bytes() > 1_000_000);
-        (0..10_000).for_each(|number| directory.forget(number));
-        assert_eq!((directory.len(), directory.memory_bytes()), (0, 0));
-        assert!(directory.by_hash.capacity() < 64 && directory.groups.capacity() == 0);
+        (0..10_000).for_each(|number| directory.leave(number));
+        assert_eq!((directory.len(), directory.remembered()), (0, KEPT));
+        directory.trim();
+        assert_eq!((directory.remembered(), directory.memory_bytes()), (0, 0));
+        assert!(directory.by_hash.capacity() <= 2 * KEPT && directory.groups.capacity() == 0);
     }
 }

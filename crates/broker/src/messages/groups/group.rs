@@ -24,6 +24,8 @@ pub(crate) struct Group {
     pub(crate) round: u32,
     /// Its last message has come: its name means another group now, or none.
     pub(crate) is_closed: bool,
+    /// It has had no messages, and is remembered for a while.
+    pub(crate) is_fading: bool,
     /// Messages, acquired ones included.
     pub(crate) messages: u32,
     /// Messages that the owner holds.
@@ -43,6 +45,7 @@ impl Group {
             owner: NOBODY,
             round: 0,
             is_closed: false,
+            is_fading: false,
             messages: 0,
             held: 0,
             first: NONE,

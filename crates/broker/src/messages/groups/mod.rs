@@ -223,6 +223,7 @@ impl Groups {
 
     /// Gives up what is kept for the next messages.
     pub(crate) fn trim(&mut self) {
+        self.directory.trim();
         self.owned = Vec::new();
         self.called = Vec::new();
         self.runs = Vec::new();
@@ -245,7 +246,8 @@ impl Groups {
             let group = self.directory.group_mut(number);
             group.messages -= count;
             if group.messages == 0 {
-                self.directory.forget(number);
+                give_up(group, count);
+                self.directory.leave(number);
             } else if group.held == count {
                 let before = self.seat(number);
                 give_up(self.directory.group_mut(number), count);
@@ -271,7 +273,7 @@ impl Groups {
         let after = self.seat(number);
         self.reseat(before, after);
         if is_last {
-            self.directory.forget(number);
+            self.directory.leave(number);
         }
     }
 

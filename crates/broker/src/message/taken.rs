@@ -117,16 +117,14 @@ impl Taken {
         added.fill(overlay, stamps, delivery.position, origin)
     }
 
-    /// A message as filters see it whose consumer is on this connection.
+    /// A message as filters see it; whose connection it came over is left open.
     pub(crate) fn selector_input<'a>(
         &'a self,
         delivery: &Delivery,
         added: &'a mut Added,
-        connection: u64,
     ) -> SelectorInput<'a> {
         let segment = &self.segments[delivery.segment as usize];
         let bytes = self.bytes(delivery);
-        let origin = segment.origin().connection;
         SelectorInput {
             bytes,
             sections: delivery.head.sections(bytes),
@@ -135,8 +133,14 @@ impl Taken {
             durable: delivery.is_durable(),
             delivery_count: delivery.delivery_count,
             annotations: self.annotations(delivery, added),
-            is_local: origin != 0 && origin == connection,
+            is_local: false,
         }
+    }
+
+    /// Whether a message came over this connection.
+    pub(crate) fn is_of(&self, delivery: &Delivery, connection: u64) -> bool {
+        let origin = self.segments[delivery.segment as usize].origin().connection;
+        origin != 0 && origin == connection
     }
 
     /// Lets go of everything.

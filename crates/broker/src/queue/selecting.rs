@@ -2,7 +2,7 @@
 
 use super::consumer::{Consumer, Exclusions};
 use super::selection::{Eligible, Selection};
-use super::showing::{Ask, Showing};
+use super::showing::Showing;
 use crate::line::Line;
 use crate::message::Stamps;
 use crate::messages::{Messages, Positions, Run};
@@ -258,16 +258,18 @@ impl Selecting {
         available: &Positions,
         mut found: impl FnMut(SelectionId, Run),
     ) {
-        for (ask, matching) in showing.answers() {
-            let Some(selection) = self.selections.get_mut(ask.selection.0, ask.selection.1) else {
-                continue;
-            };
-            for run in matching {
+        for (ask, run) in showing.matching() {
+            let id = showing.asks[*ask as usize].selection;
+            if let Some(selection) = self.get_mut(id) {
                 selection.add_matching(*run);
-                found(ask.selection, *run);
+                found(id, *run);
+                self.recheck = true;
             }
-            selection.land(available);
-            self.recheck |= !matching.is_empty();
+        }
+        for ask in &showing.asks {
+            if let Some(selection) = self.get_mut(ask.selection) {
+                selection.land(available);
+            }
         }
         self.in_flight -= 1;
         showing.clear();
@@ -289,14 +291,6 @@ impl Selecting {
         }
         self.spare = Some(showing);
         None
-    }
-}
-
-impl Showing {
-    fn ask(&mut self, id: SelectionId, selection: &Selection, messages: std::ops::Range<usize>) {
-        let filters = Arc::clone(selection.filters());
-        let owner = selection.owner();
-        self.asks.push(Ask { selection: id, filters, owner, messages, end: 0 });
     }
 }
 

@@ -1,6 +1,7 @@
 //! The filters of a source, as far as they are questions to a message (part 3, 3.5.8).
 
 use super::fields::FieldFilter;
+use super::question::Requirement;
 use super::{Selector, SelectorError, SelectorInput};
 use mochila_wire::terminus::{
     APPLICATION_PROPERTIES_FILTER, Filter as Kind, JMS_SELECTOR, NO_LOCAL, PROPERTIES_FILTER,
@@ -84,6 +85,25 @@ impl Filters {
     /// Whether every message passes, so that nobody has to be asked.
     pub fn is_empty(&self) -> bool {
         self.filters.is_empty()
+    }
+
+    /// What one of them requires, if anything is known.
+    #[inline]
+    pub(super) fn requirement(&self) -> Option<&Requirement> {
+        self.filters.iter().find_map(|filter| match filter {
+            Filter::Selector(selector) => selector.requirement.as_ref(),
+            _ => None,
+        })
+    }
+
+    /// An application property without which no message passes, and the digest of its text.
+    pub(crate) fn digest(&self) -> Option<(&str, u64)> {
+        self.requirement()?.digest()
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.filters.len()
     }
 
     /// Whether it matters which connection a consumer is on.

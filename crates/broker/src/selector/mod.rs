@@ -74,6 +74,7 @@ mod operand;
 mod parser;
 mod pattern;
 mod program;
+mod question;
 mod token;
 mod truth;
 
@@ -82,20 +83,28 @@ pub use fields::FieldFilter;
 pub use filter::{Filter, FilterError, Filters};
 pub use input::SelectorInput;
 
+pub(crate) use question::Question;
+
 use program::Program;
+use question::Requirement;
 
 /// A compiled selector.
 #[derive(Clone, Debug)]
 pub struct Selector {
     text: Box<str>,
     program: Program,
+    requirement: Option<Requirement>,
 }
 
 impl Selector {
     /// Compiles a selector; `None` if it is blank, which selects everything.
     pub fn new(text: &str) -> Result<Option<Selector>, SelectorError> {
         let tree = parser::parse(text)?;
-        Ok(tree.map(|tree| Selector { text: text.into(), program: Program::new(&tree) }))
+        Ok(tree.map(|tree| Selector {
+            text: text.into(),
+            program: Program::new(&tree),
+            requirement: Requirement::of(&tree),
+        }))
     }
 
     /// The text that it was compiled from.

@@ -55,14 +55,15 @@ mod sync {
 pub use budget::Budget;
 pub use message::{Batch, BatchBuilder, Delivery, LargeBody, MessageMeta, Overlay, Segment, Taken};
 pub use node::{Broker, BrokerSettings};
-pub use queue::{ConsumerOptions, SharedQueue, TakeLimit, Taking};
+pub use queue::{ConsumerOptions, Outcome, SharedQueue, TakeLimit, Taking};
 pub use selector::{Filters, Selector, SelectorInput};
 pub use settings::QueueSettings;
 pub use wake::{Wake, Waker, Wakeups};
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
-use mochila_wire::{Now, Sections};
+use mochila_wire::terminus::JMS_SELECTOR;
+use mochila_wire::{Map, Now, Sections};
 use std::sync::Arc;
 
 const NOW: Now = Now::new(1_000, 1_000);
@@ -88,6 +89,8 @@ fn main() {
     run("whoever waits for memory is called when it comes back", waiters_for_memory_are_called);
     run("a consumer takes a message or is woken for it", consumer_takes_or_is_woken);
     run("two consumers share what two producers send", nothing_is_lost_between_two_consumers);
+    run("one that selects takes a message or is woken for it", selecting_takes_or_is_woken);
+    run("what comes back while others send is shown to who selects", released_is_shown);
     run("a consumer that leaves hands on what it was called for", leaver_hands_on);
 }
 
@@ -192,6 +195,57 @@ fn nothing_is_lost_between_two_consumers() {
     assert_eq!(bells.iter().map(|bell| bell.rung()).sum::<usize>(), 2, "one message, one call");
     let taken: Vec<_> = ids.iter().map(|id| take(&queue, *id).0).collect();
     assert_eq!(taken, [1, 1]);
+}
+
+/// A consumer that selects every message there is in these models.
+fn selecting(queue: &SharedQueue) -> (Arc<Bell>, queue::ConsumerId) {
+    let bell = Arc::new(Bell::default());
+    let set = Map::new().with("s", JMS_SELECTOR.with("JMSPriority = 4"));
+    let mut options = ConsumerOptions::new(Waker::new(bell.clone(), 0));
+    options.filters = Some(Arc::new(Filters::new(&set).unwrap()));
+    let id = queue.subscribe(NOW, options).unwrap();
+    (bell, id)
+}
+
+fn selecting_takes_or_is_woken() {
+    let (broker, queue) = queue();
+    let (bell, id) = selecting(&queue);
+    let other = {
+        let (broker, queue) = (Arc::clone(&broker), Arc::clone(&queue));
+        thread::spawn(move || send(&broker, &queue))
+    };
+    let (taken, taking) = take(&queue, id);
+    other.join().unwrap();
+    if taken == 0 {
+        assert!(bell.rung() == 1 || taking == Taking::More, "it waits in vain");
+        assert_eq!(take(&queue, id).0, 1);
+    }
+}
+
+fn released_is_shown() {
+    let (broker, queue) = queue();
+    let (_, holder) = consumer(&queue);
+    send(&broker, &queue);
+    take_one(&queue, holder);
+    let (bells, ids): (Vec<_>, Vec<_>) = (0..2).map(|_| selecting(&queue)).unzip();
+    for id in &ids {
+        assert_eq!(take(&queue, *id), (0, Taking::Waiting));
+    }
+    let other = {
+        let queue = Arc::clone(&queue);
+        thread::spawn(move || queue.settle_all(NOW, holder, &Outcome::Release).perform())
+    };
+    send(&broker, &queue);
+    other.join().unwrap();
+    assert_eq!(bells.iter().map(|bell| bell.rung()).sum::<usize>(), 2, "one message, one call");
+    let taken: Vec<_> = ids.iter().map(|id| take(&queue, *id).0).collect();
+    assert_eq!(taken, [1, 1]);
+}
+
+fn take_one(queue: &SharedQueue, id: queue::ConsumerId) {
+    let mut taken = Taken::new();
+    let limit = TakeLimit { messages: 1, bytes: usize::MAX };
+    queue.take(NOW, id, limit, &mut taken).1.perform();
 }
 
 fn leaver_hands_on() {

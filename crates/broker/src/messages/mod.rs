@@ -7,16 +7,20 @@ mod entries;
 mod entry;
 mod expiry;
 mod groups;
+mod leaving;
 mod positions;
 mod slots;
+mod taking;
 
 pub(crate) use entry::Flags;
 pub(crate) use groups::{GroupState, Groups};
+pub(crate) use leaving::Dequeued;
 pub(crate) use positions::{Positions, Run};
+pub(crate) use taking::{Picks, Taker};
 
-use crate::message::{Batch, Delivery, Incoming, NO_OVERLAY, Overlay, Segment, Taken};
-use entries::{BLOCK, Entries, NEVER, index_of, mask_of, pieces};
-use entry::{Entry, NOBODY};
+use crate::message::{Batch, Incoming, Overlay, Segment};
+use entries::{BLOCK, Entries, index_of, mask_of, pieces};
+use entry::Entry;
 use expiry::Expiry;
 use mochila_wire::Now;
 use slots::Slots;
@@ -37,76 +41,6 @@ pub(crate) struct Messages {
     /// Segments that nobody needs any more, to be freed after the lock has been released.
     garbage: Vec<Arc<Segment>>,
 }
-
-/// Messages that have left the queue. Whoever keeps accounts gets it once, and cannot make one.
-#[derive(Debug, Default)]
-#[must_use = "the depth of the queue would be wrong"]
-pub(crate) struct Dequeued {
-    messages: u64,
-    bytes: u64,
-}
-
-impl Dequeued {
-    #[cfg(test)]
-    pub(crate) fn for_test(messages: u64, bytes: u64) -> Dequeued {
-        Dequeued { messages, bytes }
-    }
-
-    pub(crate) fn messages(&self) -> u64 {
-        self.messages
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    pub(crate) fn merge(&mut self, other: Dequeued) {
-        self.messages += other.messages;
-        self.bytes += other.bytes;
-    }
-}
-
-/// Who takes, and how much at most.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Taker {
-    pub(crate) slot: u32,
-    pub(crate) now_ms: u64,
-    /// Bytes in memory that it still takes.
-    pub(crate) bytes: usize,
-    /// It has nothing yet: the next message is handed over whatever its size.
-    pub(crate) is_empty_handed: bool,
-}
-
-/// How many messages a consumer of a queue with groups takes at most.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Picks {
-    pub(crate) most: u64,
-    /// How many that anybody might take.
-    pub(crate) free: u64,
-    /// It stops after so many that have expired.
-    pub(crate) most_expired: u64,
-}
-
-/// What a consumer took of a run.
-#[derive(Debug)]
-pub(crate) struct Acquired {
-    pub(crate) messages: u64,
-    /// Their bytes in memory.
-    pub(crate) bytes: usize,
-    /// Those that had expired and have been removed instead.
-    pub(crate) expired: Dequeued,
-    /// Where to go on: before the end of the run if the limit of bytes was reached.
-    pub(crate) end: u64,
-}
-
-/// What became of messages that a consumer gave back.
-#[derive(Debug, Default)]
-pub(crate) struct Returned {
-    pub(crate) messages: u64,
-    /// Those that had expired in the meantime.
-    pub(crate) expired: Dequeued,
-}
-
 impl Messages {
     /// How many messages, acquired ones included.
     pub(crate) fn len(&self) -> u64 {
@@ -216,187 +150,6 @@ impl Messages {
         added
     }
 
-    /// Gives available messages that follow one another to a consumer.
-    ///
-    /// The run must lie in one block, as those do that [`Positions::next`] finds.
-    pub(crate) fn acquire(&mut self, run: Run, taker: Taker, out: &mut Taken) -> Acquired {
-        let number = run.first / BLOCK;
-        let mut deliveries = Deliveries::new(&self.slots, &self.overlays, taker.now_ms);
-        let (mut messages, mut bytes, mut expired, mut end) = (0, 0, 0, run.first);
-        let block = self.entries.block_mut(number).expect("what is available has an entry");
-        for position in run.first..run.end() {
-            let index = index_of(position);
-            let expiry_ms = block.expiry_ms(index);
-            let entry = block.get_mut(index).expect("what is available has an entry");
-            if expiry_ms <= taker.now_ms {
-                expired |= 1 << index;
-            } else {
-                let len = entry.len as usize;
-                if bytes + len > taker.bytes && !(taker.is_empty_handed && messages == 0) {
-                    break;
-                }
-                deliveries.push(position, entry, expiry_ms, out);
-                entry.holder = taker.slot;
-                entry.flags |= Flags::WAS_ACQUIRED;
-                messages += 1;
-                bytes += len;
-            }
-            end = position + 1;
-        }
-        self.available.remove(Run::new(run.first, end - run.first));
-        let expired = self.dequeue(number, expired, NOBODY);
-        Acquired { messages, bytes, expired, end }
-    }
-
-    /// Gives a consumer messages of its groups and of free ones, in order, and names where they
-    /// stood.
-    ///
-    /// `next` finds the first of a set, not before a position, that the consumer may have. No more
-    /// than `picks.free` of them begin with another group, or are in none.
-    pub(crate) fn acquire_grouped(
-        &mut self,
-        mut picks: Picks,
-        mut taker: Taker,
-        mut next: impl FnMut(&Positions, u64) -> Option<u64>,
-        runs: &mut Vec<Run>,
-        out: &mut Taken,
-    ) -> Acquired {
-        let mut acquired = Acquired { messages: 0, bytes: 0, expired: Dequeued::default(), end: 0 };
-        let mut segment = None;
-        let mut run = Run::new(0, 0);
-        while acquired.messages < picks.most && acquired.expired.messages < picks.most_expired {
-            let Some(groups) = &mut self.groups else { break };
-            let free = if picks.free > 0 { next(groups.free(), acquired.end) } else { None };
-            let owned = groups.owned(taker.slot).and_then(|owned| next(owned, acquired.end));
-            let Some(position) = owned.into_iter().chain(free).min() else { break };
-            let (number, index) = (position / BLOCK, index_of(position));
-            let block = self.entries.block_mut(number).expect("what is available has an entry");
-            let expiry_ms = block.expiry_ms(index);
-            let link = *block.link(index);
-            let entry = block.get_mut(index).expect("what is available has an entry");
-            if expiry_ms <= taker.now_ms {
-                self.available.remove(Run::new(position, 1));
-                acquired.expired.merge(self.dequeue(number, 1 << index, NOBODY));
-                // The next one of its group stands behind it.
-                acquired.end = position + 1;
-                continue;
-            }
-            let len = entry.len as usize;
-            if len > taker.bytes && !(taker.is_empty_handed && acquired.messages == 0) {
-                break;
-            }
-            let mut deliveries = Deliveries::new(&self.slots, &self.overlays, taker.now_ms);
-            deliveries.last = segment;
-            deliveries.push(position, entry, expiry_ms, out);
-            segment = deliveries.last;
-            entry.holder = taker.slot;
-            entry.flags |= Flags::WAS_ACQUIRED;
-            groups.acquire(position, link, taker.slot);
-            picks.free -= u64::from(free == Some(position));
-            taker.bytes = taker.bytes.saturating_sub(len);
-            acquired.messages += 1;
-            acquired.bytes += len;
-            acquired.end = position + 1;
-            if run.end() == position && run.len > 0 {
-                run.len += 1;
-            } else {
-                self.available.remove(run);
-                runs.extend(Some(run).filter(|run| run.len > 0));
-                run = Run::new(position, 1);
-            }
-        }
-        self.available.remove(run);
-        runs.extend(Some(run).filter(|run| run.len > 0));
-        acquired
-    }
-
-    /// Shows available messages that follow one another to a browser, which leaves them there.
-    pub(crate) fn browse(&self, run: Run, taker: Taker, out: &mut Taken) -> Acquired {
-        let block = self.entries.block(run.first / BLOCK).expect("what is available has an entry");
-        let mut deliveries = Deliveries::new(&self.slots, &self.overlays, taker.now_ms);
-        let (mut messages, mut bytes, mut end) = (0, 0, run.first);
-        for position in run.first..run.end() {
-            let index = index_of(position);
-            let expiry_ms = block.expiry_ms(index);
-            let entry = block.get(index).expect("what is available has an entry");
-            if expiry_ms > taker.now_ms {
-                let len = entry.len as usize;
-                if bytes + len > taker.bytes && !(taker.is_empty_handed && messages == 0) {
-                    break;
-                }
-                deliveries.push(position, entry, expiry_ms, out);
-                messages += 1;
-                bytes += len;
-            }
-            end = position + 1;
-        }
-        Acquired { messages, bytes, expired: Dequeued::default(), end }
-    }
-
-    /// Removes those messages of a run that a consumer holds.
-    pub(crate) fn accept(&mut self, run: Run, holder: u32) -> Dequeued {
-        let mut dequeued = Dequeued::default();
-        if run.len == 0 {
-            return dequeued;
-        }
-        let (first, last) = (run.first / BLOCK, (run.end() - 1) / BLOCK);
-        if last - first > SHORT_BLOCKS {
-            // There may be a wide gap in it, so only the blocks that exist are looked at.
-            let numbers: Vec<u64> = self.entries.numbers(first, last).collect();
-            for number in numbers {
-                let start = run.first.max(number * BLOCK);
-                let end = run.end().min((number + 1) * BLOCK);
-                let indexes = index_of(start)..index_of(start) + (end - start) as usize;
-                dequeued.merge(self.dequeue(number, mask_of(indexes), holder));
-            }
-            return dequeued;
-        }
-        for (number, indexes) in pieces(run) {
-            dequeued.merge(self.dequeue(number, mask_of(indexes), holder));
-        }
-        dequeued
-    }
-
-    /// Makes those messages of a run available again that a consumer holds, each in its place.
-    pub(crate) fn release(&mut self, run: Run, holder: u32, failed: bool, now_ms: u64) -> Returned {
-        let mut returned = Returned::default();
-        for (number, indexes) in pieces(run) {
-            let Some(block) = self.entries.block_mut(number) else { continue };
-            let mut expired = 0;
-            let mut free = 0u128;
-            for index in indexes {
-                let expiry_ms = block.expiry_ms(index);
-                let Some(entry) = block.get_mut(index).filter(|e| e.holder == holder) else {
-                    continue;
-                };
-                entry.holder = NOBODY;
-                if failed {
-                    entry.delivery_count = entry.delivery_count.saturating_add(1);
-                    entry.flags |= Flags::FAILED;
-                }
-                returned.messages += 1;
-                if expiry_ms <= now_ms {
-                    expired |= 1 << index;
-                    continue;
-                }
-                if expiry_ms != NEVER {
-                    self.expiry.watch(now_ms, block, number, expiry_ms);
-                }
-                free |= 1 << index;
-            }
-            for run in runs_of(number, free) {
-                self.available.insert(run);
-            }
-            if let Some(groups) = &mut self.groups {
-                for run in runs_of(number, free | expired) {
-                    (run.first..run.end()).for_each(|p| groups.release(&mut self.entries, p));
-                }
-            }
-            returned.expired.merge(self.dequeue(number, expired, NOBODY));
-        }
-        returned
-    }
-
     /// Adds annotations to a message that a consumer holds.
     pub(crate) fn annotate(&mut self, position: u64, overlay: Overlay) {
         if let Some(entry) = self.entries.get_mut(position) {
@@ -407,35 +160,6 @@ impl Messages {
 
     pub(crate) fn overlay(&self, position: u64) -> Option<&Overlay> {
         self.overlays.get(&position).map(Arc::as_ref)
-    }
-
-    /// Removes up to `most` available messages, the oldest first.
-    pub(crate) fn purge(&mut self, most: u64) -> Dequeued {
-        let mut dequeued = Dequeued::default();
-        while dequeued.messages < most {
-            let Some(mut run) = self.available.next(0) else { break };
-            run.len = run.len.min(most - dequeued.messages);
-            self.available.remove(run);
-            dequeued.merge(self.accept(run, NOBODY));
-        }
-        dequeued
-    }
-
-    /// Removes available messages that have expired, at least `most` of them if there are.
-    ///
-    /// What is acquired is looked at when it comes back.
-    pub(crate) fn expire(&mut self, now_ms: u64, most: u64) -> Dequeued {
-        let mut dequeued = Dequeued::default();
-        while dequeued.messages < most {
-            let Some(number) = self.expiry.due(now_ms) else { break };
-            let Some(block) = self.entries.block_mut(number) else { continue };
-            let expired = self.expiry.look_at(now_ms, block, number);
-            for run in runs_of(number, expired) {
-                self.available.remove(run);
-            }
-            dequeued.merge(self.dequeue(number, expired, NOBODY));
-        }
-        dequeued
     }
 
     /// The next time [`Messages::expire`] may find something.
@@ -462,49 +186,6 @@ impl Messages {
     pub(crate) fn take_garbage(&mut self) -> Vec<Arc<Segment>> {
         std::mem::take(&mut self.garbage)
     }
-
-    /// Removes entries of one block that `holder` has, and gives up what only they needed.
-    fn dequeue(&mut self, number: u64, mut mask: u128, holder: u32) -> Dequeued {
-        let mut dequeued = Dequeued::default();
-        if mask == 0 {
-            return dequeued;
-        }
-        let Some(block) = self.entries.block_mut(number) else { return dequeued };
-        let mut emptying = Emptying::default();
-        let mut gone = 0;
-        while mask != 0 {
-            let index = mask.trailing_zeros() as usize;
-            mask &= mask - 1;
-            let Some(entry) = block.remove_if(index, |entry| entry.holder == holder) else {
-                continue;
-            };
-            let size = if entry.flags.any(Flags::LARGE) {
-                self.slots.large_size(entry.segment)
-            } else {
-                u64::from(entry.len)
-            };
-            if entry.flags.any(Flags::OVERLAY) {
-                self.overlays.remove(&(number * BLOCK + index as u64));
-            }
-            if emptying.slot != entry.segment {
-                self.garbage.extend(emptying.close(&mut self.slots));
-                emptying.slot = entry.segment;
-            }
-            gone |= 1 << index;
-            emptying.messages += 1;
-            emptying.bytes += entry.len;
-            dequeued.messages += 1;
-            dequeued.bytes += size;
-        }
-        self.garbage.extend(emptying.close(&mut self.slots));
-        if let Some(groups) = &mut self.groups {
-            groups.dequeued(&mut self.entries, number, gone, holder);
-        }
-        if let Some(timer) = self.entries.removed(number, dequeued.messages) {
-            self.expiry.unwatch(timer);
-        }
-        dequeued
-    }
 }
 
 /// A segment whose messages are being added.
@@ -526,70 +207,6 @@ impl Filling {
     }
 }
 
-/// A segment whose messages are being removed.
-#[derive(Default)]
-struct Emptying {
-    slot: u32,
-    messages: u32,
-    bytes: u32,
-}
-
-impl Emptying {
-    fn close(&mut self, slots: &mut Slots) -> Option<Arc<Segment>> {
-        let (messages, bytes) =
-            (std::mem::take(&mut self.messages), std::mem::take(&mut self.bytes));
-        if messages == 0 { None } else { slots.remove(self.slot, messages, bytes) }
-    }
-}
-
-/// Describes messages to whoever takes them.
-struct Deliveries<'a> {
-    slots: &'a Slots,
-    overlays: &'a BTreeMap<u64, Arc<Overlay>>,
-    now_ms: u64,
-    /// The slot of the last message, and its segment's index in what is taken.
-    last: Option<(u32, u32)>,
-}
-
-impl<'a> Deliveries<'a> {
-    fn new(
-        slots: &'a Slots,
-        overlays: &'a BTreeMap<u64, Arc<Overlay>>,
-        now_ms: u64,
-    ) -> Deliveries<'a> {
-        Deliveries { slots, overlays, now_ms, last: None }
-    }
-
-    fn push(&mut self, position: u64, entry: &Entry, expiry_ms: u64, out: &mut Taken) {
-        let segment = match self.last {
-            Some((slot, segment)) if slot == entry.segment => segment,
-            _ => {
-                let segment = out.segment(self.slots.segment(entry.segment));
-                self.last = Some((entry.segment, segment));
-                segment
-            }
-        };
-        let overlay = if entry.flags.any(Flags::OVERLAY) {
-            self.overlays.get(&position).map_or(NO_OVERLAY, |overlay| out.overlay(overlay))
-        } else {
-            NO_OVERLAY
-        };
-        let ttl_ms = (expiry_ms - self.now_ms).min(u64::from(u32::MAX)) as u32;
-        out.push(Delivery {
-            position,
-            delivery_count: entry.delivery_count,
-            segment,
-            offset: entry.offset,
-            len: entry.len,
-            ttl_ms,
-            overlay,
-            flags: entry.flags,
-            priority: entry.priority,
-            head: entry.head(),
-        });
-    }
-}
-
 /// The runs of positions whose bits are set in a block's mask.
 fn runs_of(number: u64, mut mask: u128) -> impl Iterator<Item = Run> {
     std::iter::from_fn(move || {
@@ -602,6 +219,3 @@ fn runs_of(number: u64, mut mask: u128) -> impl Iterator<Item = Run> {
         Some(Run::new(number * BLOCK + u64::from(start), u64::from(len)))
     })
 }
-
-/// A run over more blocks than this may have gaps that are worth jumping over.
-const SHORT_BLOCKS: u64 = 64;

@@ -1,0 +1,201 @@
+//! Messages that go for good, and messages that come back from consumers.
+
+use super::entries::{BLOCK, NEVER, index_of, mask_of, pieces};
+use super::entry::NOBODY;
+use super::slots::Slots;
+use super::{Flags, Messages, Run, runs_of};
+use crate::message::Segment;
+use std::sync::Arc;
+
+/// Messages that have left the queue. Whoever keeps accounts gets it once, and cannot make one.
+#[derive(Debug, Default)]
+#[must_use = "the depth of the queue would be wrong"]
+pub(crate) struct Dequeued {
+    messages: u64,
+    bytes: u64,
+}
+
+impl Dequeued {
+    #[cfg(test)]
+    pub(crate) fn for_test(messages: u64, bytes: u64) -> Dequeued {
+        Dequeued { messages, bytes }
+    }
+
+    pub(crate) fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn merge(&mut self, other: Dequeued) {
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+    }
+}
+
+/// What became of messages that a consumer gave back.
+#[derive(Debug, Default)]
+pub(crate) struct Returned {
+    pub(crate) messages: u64,
+    /// Those that had expired in the meantime.
+    pub(crate) expired: Dequeued,
+}
+
+impl Messages {
+    /// Removes those messages of a run that a consumer holds.
+    pub(crate) fn accept(&mut self, run: Run, holder: u32) -> Dequeued {
+        let mut dequeued = Dequeued::default();
+        if run.len == 0 {
+            return dequeued;
+        }
+        let (first, last) = (run.first / BLOCK, (run.end() - 1) / BLOCK);
+        if last - first > SHORT_BLOCKS {
+            // There may be a wide gap in it, so only the blocks that exist are looked at.
+            let numbers: Vec<u64> = self.entries.numbers(first, last).collect();
+            for number in numbers {
+                let start = run.first.max(number * BLOCK);
+                let end = run.end().min((number + 1) * BLOCK);
+                let indexes = index_of(start)..index_of(start) + (end - start) as usize;
+                dequeued.merge(self.dequeue(number, mask_of(indexes), holder));
+            }
+            return dequeued;
+        }
+        for (number, indexes) in pieces(run) {
+            dequeued.merge(self.dequeue(number, mask_of(indexes), holder));
+        }
+        dequeued
+    }
+
+    /// Makes those messages of a run available again that a consumer holds, each in its place.
+    pub(crate) fn release(&mut self, run: Run, holder: u32, failed: bool, now_ms: u64) -> Returned {
+        let mut returned = Returned::default();
+        for (number, indexes) in pieces(run) {
+            let Some(block) = self.entries.block_mut(number) else { continue };
+            let mut expired = 0;
+            let mut free = 0u128;
+            for index in indexes {
+                let expiry_ms = block.expiry_ms(index);
+                let Some(entry) = block.get_mut(index).filter(|e| e.holder == holder) else {
+                    continue;
+                };
+                entry.holder = NOBODY;
+                if failed {
+                    entry.delivery_count = entry.delivery_count.saturating_add(1);
+                    entry.flags |= Flags::FAILED;
+                }
+                returned.messages += 1;
+                if expiry_ms <= now_ms {
+                    expired |= 1 << index;
+                    continue;
+                }
+                if expiry_ms != NEVER {
+                    self.expiry.watch(now_ms, block, number, expiry_ms);
+                }
+                free |= 1 << index;
+            }
+            for run in runs_of(number, free) {
+                self.available.insert(run);
+            }
+            if let Some(groups) = &mut self.groups {
+                for run in runs_of(number, free | expired) {
+                    (run.first..run.end()).for_each(|p| groups.release(&mut self.entries, p));
+                }
+            }
+            returned.expired.merge(self.dequeue(number, expired, NOBODY));
+        }
+        returned
+    }
+
+    /// Removes up to `most` available messages, the oldest first.
+    pub(crate) fn purge(&mut self, most: u64) -> Dequeued {
+        let mut dequeued = Dequeued::default();
+        while dequeued.messages < most {
+            let Some(mut run) = self.available.next(0) else { break };
+            run.len = run.len.min(most - dequeued.messages);
+            self.available.remove(run);
+            dequeued.merge(self.accept(run, NOBODY));
+        }
+        dequeued
+    }
+
+    /// Removes available messages that have expired, at least `most` of them if there are.
+    ///
+    /// What is acquired is looked at when it comes back.
+    pub(crate) fn expire(&mut self, now_ms: u64, most: u64) -> Dequeued {
+        let mut dequeued = Dequeued::default();
+        while dequeued.messages < most {
+            let Some(number) = self.expiry.due(now_ms) else { break };
+            let Some(block) = self.entries.block_mut(number) else { continue };
+            let expired = self.expiry.look_at(now_ms, block, number);
+            for run in runs_of(number, expired) {
+                self.available.remove(run);
+            }
+            dequeued.merge(self.dequeue(number, expired, NOBODY));
+        }
+        dequeued
+    }
+
+    /// Removes entries of one block that `holder` has, and gives up what only they needed.
+    pub(super) fn dequeue(&mut self, number: u64, mut mask: u128, holder: u32) -> Dequeued {
+        let mut dequeued = Dequeued::default();
+        if mask == 0 {
+            return dequeued;
+        }
+        let Some(block) = self.entries.block_mut(number) else { return dequeued };
+        let mut emptying = Emptying::default();
+        let mut gone = 0;
+        while mask != 0 {
+            let index = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            let Some(entry) = block.remove_if(index, |entry| entry.holder == holder) else {
+                continue;
+            };
+            let size = if entry.flags.any(Flags::LARGE) {
+                self.slots.large_size(entry.segment)
+            } else {
+                u64::from(entry.len)
+            };
+            if entry.flags.any(Flags::OVERLAY) {
+                self.overlays.remove(&(number * BLOCK + index as u64));
+            }
+            if emptying.slot != entry.segment {
+                self.garbage.extend(emptying.close(&mut self.slots));
+                emptying.slot = entry.segment;
+            }
+            gone |= 1 << index;
+            emptying.messages += 1;
+            emptying.bytes += entry.len;
+            dequeued.messages += 1;
+            dequeued.bytes += size;
+        }
+        self.garbage.extend(emptying.close(&mut self.slots));
+        if let Some(groups) = &mut self.groups {
+            groups.dequeued(&mut self.entries, number, gone, holder);
+        }
+        if let Some(timer) = self.entries.removed(number, dequeued.messages) {
+            self.expiry.unwatch(timer);
+        }
+        dequeued
+    }
+}
+
+/// A segment whose messages are being removed.
+#[derive(Default)]
+struct Emptying {
+    slot: u32,
+    messages: u32,
+    bytes: u32,
+}
+
+impl Emptying {
+    fn close(&mut self, slots: &mut Slots) -> Option<Arc<Segment>> {
+        let (messages, bytes) =
+            (std::mem::take(&mut self.messages), std::mem::take(&mut self.bytes));
+        if messages == 0 { None } else { slots.remove(self.slot, messages, bytes) }
+    }
+}
+
+/// A run over more blocks than this may have gaps that are worth jumping over.
+const SHORT_BLOCKS: u64 = 64;

@@ -1,0 +1,209 @@
+//! Handing messages to consumers, and showing them to browsers.
+
+use super::entries::{BLOCK, index_of};
+use super::entry::{Entry, NOBODY};
+use super::slots::Slots;
+use super::{Dequeued, Flags, Messages, Positions, Run};
+use crate::message::{Delivery, NO_OVERLAY, Overlay, Taken};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Who takes, and how much at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taker {
+    pub(crate) slot: u32,
+    pub(crate) now_ms: u64,
+    /// Bytes in memory that it still takes.
+    pub(crate) bytes: usize,
+    /// It has nothing yet: the next message is handed over whatever its size.
+    pub(crate) is_empty_handed: bool,
+}
+
+/// How many messages a consumer of a queue with groups takes at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Picks {
+    pub(crate) most: u64,
+    /// How many that anybody might take.
+    pub(crate) free: u64,
+    /// It stops after so many that have expired.
+    pub(crate) most_expired: u64,
+}
+
+/// What a consumer took of a run.
+#[derive(Debug)]
+pub(crate) struct Acquired {
+    pub(crate) messages: u64,
+    /// Their bytes in memory.
+    pub(crate) bytes: usize,
+    /// Those that had expired and have been removed instead.
+    pub(crate) expired: Dequeued,
+    /// Where to go on: before the end of the run if the limit of bytes was reached.
+    pub(crate) end: u64,
+}
+
+impl Messages {
+    /// Gives available messages that follow one another to a consumer.
+    ///
+    /// The run must lie in one block, as those do that [`Positions::next`] finds.
+    pub(crate) fn acquire(&mut self, run: Run, taker: Taker, out: &mut Taken) -> Acquired {
+        let number = run.first / BLOCK;
+        let mut deliveries = Deliveries::new(&self.slots, &self.overlays, taker.now_ms);
+        let (mut messages, mut bytes, mut expired, mut end) = (0, 0, 0, run.first);
+        let block = self.entries.block_mut(number).expect("what is available has an entry");
+        for position in run.first..run.end() {
+            let index = index_of(position);
+            let expiry_ms = block.expiry_ms(index);
+            let entry = block.get_mut(index).expect("what is available has an entry");
+            if expiry_ms <= taker.now_ms {
+                expired |= 1 << index;
+            } else {
+                let len = entry.len as usize;
+                if bytes + len > taker.bytes && !(taker.is_empty_handed && messages == 0) {
+                    break;
+                }
+                deliveries.push(position, entry, expiry_ms, out);
+                entry.holder = taker.slot;
+                entry.flags |= Flags::WAS_ACQUIRED;
+                messages += 1;
+                bytes += len;
+            }
+            end = position + 1;
+        }
+        self.available.remove(Run::new(run.first, end - run.first));
+        let expired = self.dequeue(number, expired, NOBODY);
+        Acquired { messages, bytes, expired, end }
+    }
+
+    /// Gives a consumer messages of its groups and of free ones, in order, and names where they
+    /// stood.
+    ///
+    /// `next` finds the first of a set, not before a position, that the consumer may have. No more
+    /// than `picks.free` of them begin with another group, or are in none.
+    pub(crate) fn acquire_grouped(
+        &mut self,
+        mut picks: Picks,
+        mut taker: Taker,
+        mut next: impl FnMut(&Positions, u64) -> Option<u64>,
+        runs: &mut Vec<Run>,
+        out: &mut Taken,
+    ) -> Acquired {
+        let mut acquired = Acquired { messages: 0, bytes: 0, expired: Dequeued::default(), end: 0 };
+        let mut segment = None;
+        let mut run = Run::new(0, 0);
+        while acquired.messages < picks.most && acquired.expired.messages() < picks.most_expired {
+            let Some(groups) = &mut self.groups else { break };
+            let free = if picks.free > 0 { next(groups.free(), acquired.end) } else { None };
+            let owned = groups.owned(taker.slot).and_then(|owned| next(owned, acquired.end));
+            let Some(position) = owned.into_iter().chain(free).min() else { break };
+            let (number, index) = (position / BLOCK, index_of(position));
+            let block = self.entries.block_mut(number).expect("what is available has an entry");
+            let expiry_ms = block.expiry_ms(index);
+            let link = *block.link(index);
+            let entry = block.get_mut(index).expect("what is available has an entry");
+            if expiry_ms <= taker.now_ms {
+                self.available.remove(Run::new(position, 1));
+                acquired.expired.merge(self.dequeue(number, 1 << index, NOBODY));
+                // The next one of its group stands behind it.
+                acquired.end = position + 1;
+                continue;
+            }
+            let len = entry.len as usize;
+            if len > taker.bytes && !(taker.is_empty_handed && acquired.messages == 0) {
+                break;
+            }
+            let mut deliveries = Deliveries::new(&self.slots, &self.overlays, taker.now_ms);
+            deliveries.last = segment;
+            deliveries.push(position, entry, expiry_ms, out);
+            segment = deliveries.last;
+            entry.holder = taker.slot;
+            entry.flags |= Flags::WAS_ACQUIRED;
+            groups.acquire(position, link, taker.slot);
+            picks.free -= u64::from(free == Some(position));
+            taker.bytes = taker.bytes.saturating_sub(len);
+            acquired.messages += 1;
+            acquired.bytes += len;
+            acquired.end = position + 1;
+            if run.end() == position && run.len > 0 {
+                run.len += 1;
+            } else {
+                self.available.remove(run);
+                runs.extend(Some(run).filter(|run| run.len > 0));
+                run = Run::new(position, 1);
+            }
+        }
+        self.available.remove(run);
+        runs.extend(Some(run).filter(|run| run.len > 0));
+        acquired
+    }
+
+    /// Shows available messages that follow one another to a browser, which leaves them there.
+    pub(crate) fn browse(&self, run: Run, taker: Taker, out: &mut Taken) -> Acquired {
+        let block = self.entries.block(run.first / BLOCK).expect("what is available has an entry");
+        let mut deliveries = Deliveries::new(&self.slots, &self.overlays, taker.now_ms);
+        let (mut messages, mut bytes, mut end) = (0, 0, run.first);
+        for position in run.first..run.end() {
+            let index = index_of(position);
+            let expiry_ms = block.expiry_ms(index);
+            let entry = block.get(index).expect("what is available has an entry");
+            if expiry_ms > taker.now_ms {
+                let len = entry.len as usize;
+                if bytes + len > taker.bytes && !(taker.is_empty_handed && messages == 0) {
+                    break;
+                }
+                deliveries.push(position, entry, expiry_ms, out);
+                messages += 1;
+                bytes += len;
+            }
+            end = position + 1;
+        }
+        Acquired { messages, bytes, expired: Dequeued::default(), end }
+    }
+}
+
+/// Describes messages to whoever takes them.
+struct Deliveries<'a> {
+    slots: &'a Slots,
+    overlays: &'a BTreeMap<u64, Arc<Overlay>>,
+    now_ms: u64,
+    /// The slot of the last message, and its segment's index in what is taken.
+    last: Option<(u32, u32)>,
+}
+
+impl<'a> Deliveries<'a> {
+    fn new(
+        slots: &'a Slots,
+        overlays: &'a BTreeMap<u64, Arc<Overlay>>,
+        now_ms: u64,
+    ) -> Deliveries<'a> {
+        Deliveries { slots, overlays, now_ms, last: None }
+    }
+
+    fn push(&mut self, position: u64, entry: &Entry, expiry_ms: u64, out: &mut Taken) {
+        let segment = match self.last {
+            Some((slot, segment)) if slot == entry.segment => segment,
+            _ => {
+                let segment = out.segment(self.slots.segment(entry.segment));
+                self.last = Some((entry.segment, segment));
+                segment
+            }
+        };
+        let overlay = if entry.flags.any(Flags::OVERLAY) {
+            self.overlays.get(&position).map_or(NO_OVERLAY, |overlay| out.overlay(overlay))
+        } else {
+            NO_OVERLAY
+        };
+        let ttl_ms = (expiry_ms - self.now_ms).min(u64::from(u32::MAX)) as u32;
+        out.push(Delivery {
+            position,
+            delivery_count: entry.delivery_count,
+            segment,
+            offset: entry.offset,
+            len: entry.len,
+            ttl_ms,
+            overlay,
+            flags: entry.flags,
+            priority: entry.priority,
+            head: entry.head(),
+        });
+    }
+}

@@ -1,5 +1,8 @@
 //! The Mochila message broker, router and their tools: one binary.
 
+// They panic if nobody reads any more; `output` does not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod address;
 mod attachment;
 mod bench;
@@ -37,16 +40,15 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are answers, not errors; everything else ends with status 1, as
             // the older tools do.
-            let status = if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-            let _ = error.print();
-            return status;
+            let is_answered = error.print().is_ok() && !error.use_stderr();
+            return if is_answered { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
     };
     match invocation.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.is_silent() {
-                eprintln!("{failure}");
+                output::remark(failure);
             }
             ExitCode::FAILURE
         }

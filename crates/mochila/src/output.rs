@@ -1,5 +1,6 @@
-//! Standard output of the tools that print one answer.
+//! What the tools print: answers on standard output, remarks on standard error.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use crate::failure::Outcome;
@@ -10,4 +11,10 @@ pub(crate) fn show(text: &str) -> Outcome {
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// Says something to whoever watches. If nobody does any more, the work goes on all the same: the
+/// macros of the standard library would panic.
+pub(crate) fn remark(text: impl Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

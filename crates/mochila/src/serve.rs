@@ -4,18 +4,17 @@ mod daemon;
 mod descriptors;
 mod log;
 mod pidfile;
+mod signals;
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use mochila_server::{Config, Server, Stopper, config};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use mochila_server::{Config, Server, config};
 use tracing::{info, warn};
 
 use pidfile::Pidfile;
+use signals::Signals;
 
 use crate::failure::{Failure, Outcome};
 
@@ -107,7 +106,7 @@ pub(crate) fn run(options: Options) -> Outcome {
     descriptors::raise_limit();
     let (chooses_port, pidfile) = (config.port == 0, config.pidfile.clone());
     // Before there are other threads, so that all of them leave these signals to this one.
-    let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    let signals = Signals::receive()?;
     let server = Server::start(config).map_err(|error| Failure::new("ServerError", error))?;
     let _pidfile = pidfile.map(Pidfile::write).transpose()?;
     if chooses_port || daemon::is_child() {
@@ -115,7 +114,7 @@ pub(crate) fn run(options: Options) -> Outcome {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{}", server.port()).and_then(|()| out.flush())?;
     }
-    stop_on_signal(signals, server.stopper())?;
+    signals.stop(server.stopper())?;
     server.wait();
     info!("stopped");
     Ok(())
@@ -125,27 +124,6 @@ pub(crate) fn run(options: Options) -> Outcome {
 fn show_running(pidfile: &Path) -> Outcome {
     let id = Pidfile::holder(pidfile)?.ok_or_else(|| pidfile::nobody(pidfile))?;
     crate::output::show(&format!("{}\n", id.as_raw_nonzero()))
-}
-
-/// The first signal lets connections end in order, the second ends the process.
-fn stop_on_signal(mut signals: Signals, stopper: Stopper) -> Outcome {
-    static ASKED: AtomicBool = AtomicBool::new(false);
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for signal in signals.forever() {
-            // A terminal that closes does not end a broker that runs in the background.
-            if signal == SIGHUP && daemon::is_child() {
-                continue;
-            }
-            // Relaxed: only this thread reads and writes it.
-            if ASKED.swap(true, Ordering::Relaxed) {
-                warn!("stopping at once");
-                std::process::exit(1);
-            }
-            info!("stopping; a second signal stops at once");
-            stopper.stop();
-        }
-    })?;
-    Ok(())
 }
 
 const CHECK: &str = "check";

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use mochila_server::{Config, Users};
 
 use crate::failure::{Failure, Outcome};
+use crate::output::{remark, show};
 
 /// Manages the users that may connect to a broker that asks for authentication.
 #[derive(Parser, Clone, Debug)]
@@ -55,14 +56,15 @@ pub(crate) fn run(options: &Options) -> Outcome {
             let users = named.file.users()?;
             users.remove(&named.name).map_err(failure)?;
             if users.names().map_err(failure)?.is_empty() {
-                eprintln!("{} was the last user: nobody is let in now", named.name);
+                let name = &named.name;
+                remark(format_args!("{name} was the last user: nobody is let in now"));
             }
             Ok(())
         }
         Action::List(file) => {
             let names = file.users()?.names().map_err(failure)?;
             let lines = names.iter().map(|name| format!("{name}\n"));
-            crate::output::show(&lines.collect::<String>())
+            show(&lines.collect::<String>())
         }
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, PipeWriter, Read, Write, pipe};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,10 +15,15 @@ struct Broker {
 
 impl Broker {
     fn start(options: &[&str]) -> Self {
+        Self::start_with_log(options, Stdio::null())
+    }
+
+    /// Starts a broker whose log lines go somewhere.
+    fn start_with_log(options: &[&str], log: impl Into<Stdio>) -> Self {
         let mut process = serve(options)
             .args(["-p", "0", "--interface", "127.0.0.1", "--no-data-dir"])
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log)
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -28,6 +33,21 @@ impl Broker {
 
     fn connect(&self) -> TcpStream {
         TcpStream::connect(("127.0.0.1", self.port)).unwrap()
+    }
+
+    /// Runs a tool against this broker; what it printed.
+    fn tool(&self, words: &[&str]) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mochila"));
+        command.arg(words[0]).args(["-b", &format!("127.0.0.1:{}", self.port)]);
+        let output = command.args(&words[1..]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// A message goes through the broker.
+    fn serves(&self) {
+        self.tool(&["send", "-a", "q", "--content-string", "still here"]);
+        assert_eq!(self.tool(&["receive", "-a", "q", "-m", "1"]), "still here\n");
     }
 
     fn signal(&self, name: &str) {
@@ -65,6 +85,12 @@ fn serve(options: &[&str]) -> Command {
 fn scratch(name: &str) -> String {
     let name = format!("mochila-{}-{name}", std::process::id());
     std::env::temp_dir().join(name).to_str().unwrap().to_owned()
+}
+
+/// A pipe that nobody reads any more.
+fn unread() -> PipeWriter {
+    let (_, writer) = pipe().unwrap();
+    writer
 }
 
 fn wait_for_line(path: &str, line: &str) {
@@ -119,6 +145,48 @@ fn a_second_signal_ends_the_broker_at_once() {
     broker.signal("TERM");
     assert_ne!(broker.end(), Some(0));
     assert!(begin.elapsed() < Duration::from_millis(1500), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_broker_whose_log_nobody_reads_any_more_starts_serves_and_stops() {
+    let mut broker = Broker::start_with_log(&["--log-level", "debug"], unread());
+    broker.serves();
+    broker.signal("TERM");
+    assert_eq!(broker.end(), Some(0));
+
+    let (reader, log) = pipe().unwrap();
+    let mut broker = Broker::start_with_log(&["--log-level", "debug"], log);
+    BufReader::new(reader).read_line(&mut String::new()).unwrap();
+    broker.serves();
+    broker.signal("TERM");
+    assert_eq!(broker.end(), Some(0));
+
+    let failing = serve(&["--interface", "eth99", "-p", "0"]).stderr(unread()).output().unwrap();
+    assert_eq!(failing.status.code(), Some(1));
+}
+
+#[test]
+fn a_second_signal_ends_a_broker_whose_log_is_stuck() {
+    let (reader, mut log) = pipe().unwrap();
+    let options = ["--log-level", "off,mochila::serve=info"];
+    let mut broker = Broker::start_with_log(&options, log.try_clone().unwrap());
+    // As much as a pipe holds. The next line waits for a reader.
+    log.write_all(&[b'.'; 64 << 10]).unwrap();
+    broker.signal("TERM");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(broker.process.try_wait().unwrap(), None, "it waits for its log");
+    broker.signal("TERM");
+    assert_eq!(broker.end(), Some(1));
+    drop(reader);
+}
+
+#[test]
+fn a_broker_is_started_and_stopped_again_and_again() {
+    for _ in 0..20 {
+        let mut broker = Broker::start_with_log(&[], unread());
+        broker.signal("TERM");
+        assert_eq!(broker.end(), Some(0));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The tools as processes, against a broker in this one.
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-use std::io::Write;
+use std::io::{PipeWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -94,6 +94,12 @@ fn words(line: &str) -> Vec<String> {
         }
     }
     words
+}
+
+/// A pipe that nobody reads any more.
+fn unread() -> PipeWriter {
+    let (_, writer) = std::io::pipe().unwrap();
+    writer
 }
 
 fn finished(child: Child) -> Ran {
@@ -557,4 +563,44 @@ fn a_user_is_added_with_the_password_from_standard_input() {
     );
     assert!(run(&["del", "ann"], "").success);
     std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn a_tool_whose_output_nobody_reads_ends_quietly_and_fails() {
+    let broker = Broker::start();
+    broker.ok("config add queue q");
+    broker.ok("send -a q -m 3 --content-string x");
+    for line in [
+        "receive -a q -m 1",
+        "receive -a q --report-total --print-content no",
+        "send -a q --report-total",
+        "send -a q -m 2 --report-every 1",
+        "config",
+        "config queues",
+        "config list queue",
+        "stat -q",
+        "stat -g",
+        "stat --help",
+        "bench -m 1",
+    ] {
+        let ran = broker.tool(line).stdout(unread()).output().unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{line}");
+        assert_eq!(String::from_utf8_lossy(&ran.stderr), "", "{line}");
+    }
+}
+
+#[test]
+fn a_tool_whose_complaints_nobody_reads_fails_all_the_same() {
+    let broker = Broker::start();
+    broker.ok("config add queue full --max-queue-count=1 --limit-policy=reject");
+    for (line, status) in [
+        ("config del queue none", 1),
+        ("stat", 1),
+        ("receive -a 'none; {assert: always, node: {type: topic}}'", 1),
+        ("send -a full -m 2 --connection-options {raise-rejected:False}", 0),
+        ("bench -m 1 --verbose", 0),
+    ] {
+        let ran = broker.tool(line).stderr(unread()).output().unwrap();
+        assert_eq!(ran.status.code(), Some(status), "{line}");
+    }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Options;
 use crate::failure::{Failure, Outcome};
+use crate::output::remark;
 use crate::usage::Usage;
 
 /// A broker's process and where it listens.
@@ -28,7 +29,7 @@ impl Broker {
         command.args(["--no-data-dir", "--log-level", "error", "--worker-threads"]);
         command.arg(options.scenario_flags.worker_threads.to_string());
         if options.verbose {
-            eprintln!("Broker: {command:?}");
+            remark(format_args!("Broker: {command:?}"));
         }
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let mut port = String::new();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::failure::{Failure, Outcome};
+use crate::output::remark;
 use crate::usage::Usage;
 
 /// Which program a client is.
@@ -68,7 +69,7 @@ impl Launcher<'_> {
         };
         let shown = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
         if self.verbose {
-            eprintln!("{shown}");
+            remark(&shown);
         }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null());

@@ -10,6 +10,7 @@ use mochila_wire::{AmqpError, Encode};
 use crate::address::Address;
 use crate::attachment::{failure, request};
 use crate::failure::{Failure, Outcome};
+use crate::output::remark;
 use mochila_client::Error;
 
 /// One link per reply-to address, and what waits to be sent there.
@@ -107,7 +108,7 @@ impl Replies {
         let Some(node) = node.map(|(node, _)| node.clone()) else { return false };
         // Whoever wanted the replies is not there any more.
         let reason = error.map_or_else(|| "closed".to_owned(), ToString::to_string);
-        eprintln!("Warning: no replies can be sent to {node}: {reason}");
+        remark(format_args!("Warning: no replies can be sent to {node}: {reason}"));
         self.links.remove(&node);
         true
     }

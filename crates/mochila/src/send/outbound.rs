@@ -15,6 +15,7 @@ use crate::address::AttachPlan;
 use crate::attachment::{Attachment, failure};
 use crate::connection_options::{Connect, Delivery as DeliveryOptions};
 use crate::failure::{Failure, Outcome};
+use crate::output::remark;
 use crate::stopwatch::now_ns;
 
 /// See the module's documentation.
@@ -273,7 +274,7 @@ impl Verdict<'_> {
         if self.options.raise_rejected {
             self.refused.get_or_insert(Failure::new("MessageRejected", detail));
         } else {
-            eprintln!("Warning: MessageRejected: {detail}");
+            remark(format_args!("Warning: MessageRejected: {detail}"));
         }
     }
 

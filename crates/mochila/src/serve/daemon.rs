@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use crate::failure::{Failure, Outcome};
+use crate::output::{remark, show};
 
 /// Whether this process is the one in the background.
 pub(super) fn is_child() -> bool {
@@ -32,7 +33,7 @@ pub(super) fn start(shows_port: bool) -> Outcome {
     }
     if !port.trim().is_empty() {
         if shows_port {
-            print!("{port}");
+            show(&port)?;
         }
         return Ok(());
     }
@@ -41,10 +42,10 @@ pub(super) fn start(shows_port: bool) -> Outcome {
         stderr.read_to_string(&mut reason)?;
     }
     child.wait()?;
-    eprint!("{reason}");
     if reason.is_empty() {
         return Err(Failure::new("ServerError", "the broker ended before it was ready"));
     }
+    remark(reason.trim_end());
     Err(Failure::silent())
 }
 

@@ -1,4 +1,7 @@
 //! Where the broker's log lines go.
+//!
+//! A line that cannot be written (nobody reads standard error any more, the disk is full) is lost and
+//! changes nothing else.
 
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, stderr};
@@ -14,7 +17,11 @@ use crate::failure::{Failure, Outcome};
 pub(super) fn start(config: &Config) -> Outcome {
     let filter = EnvFilter::try_new(&config.log_level)
         .map_err(|error| Failure::option(format!("--log-level {}: {error}", config.log_level)))?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        // It would complain on standard error, and panic if that is what cannot be written to.
+        .log_internal_errors(false);
     match &config.log_to_file {
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);

@@ -13,6 +13,8 @@ use mochila_broker::{
 use mochila_wire::annotation::write_head;
 use mochila_wire::section::scan;
 use mochila_wire::{Encode, Limits, Message, Now, Sections};
+use std::collections::VecDeque;
+use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,32 +28,80 @@ const NOW: Now = Now::new(1_000, 1_700_000_000_000);
 
 fn main() {
     // First, while the allocator has nothing in reserve.
-    backlog_memory();
+    if is_wanted("memory") {
+        backlog_memory();
+    }
     println!("{:<44} {:>10}", "300-byte messages, one thread", "ns each");
     for batch in [1, 10, 100, 700] {
-        let mut bench = Bench::new(None);
-        report(&format!("enqueue, take, accept: batches of {batch}"), bench.cycles(batch));
+        let what = format!("enqueue, take, accept: batches of {batch}");
+        measure(&what, |_| {}, |bench| bench.cycles(batch));
     }
     for batch in [1, 100] {
-        let mut bench = Bench::new(Some(60_000));
-        report(&format!("the same with a ttl: batches of {batch}"), bench.cycles(batch));
+        let what = format!("the same with a ttl: batches of {batch}");
+        if is_wanted(&what) {
+            report(&what, Bench::new(Some(60_000)).cycles(batch));
+        }
     }
-    stamps();
-    for backlog in [1_000, 100_000, 1_000_000] {
-        let mut bench = Bench::new(None);
-        bench.fill(backlog);
-        report(&format!("batches of 100 behind a backlog of {backlog}"), bench.cycles(100));
+    if is_wanted("encoded") {
+        stamps();
     }
-    for unsettled in [1, 10_000, 1_000_000] {
-        let mut bench = Bench::new(None);
-        bench.fill(unsettled);
-        bench.take(unsettled);
-        report(&format!("batches of 100 beside {unsettled} unsettled"), bench.cycles(100));
+    for backlog in [0, 1_000, 100_000, 1_000_000] {
+        let what = format!("batches of 100 behind a backlog of {backlog}");
+        measure(&what, |bench| bench.fill(backlog), |bench| bench.cycles(100));
+        let what = format!("of that, copying behind a backlog of {backlog}");
+        if is_wanted(&what) {
+            report(&what, copying(backlog));
+        }
+    }
+    for unsettled in [0, 1, 10_000, 1_000_000] {
+        let what = format!("batches of 100 beside {unsettled} unsettled");
+        let hold = |bench: &mut Bench| {
+            bench.fill(unsettled);
+            bench.take(unsettled);
+        };
+        measure(&what, hold, |bench| bench.cycles(100));
     }
     for unsettled in [1_000, 100_000] {
-        let mut bench = Bench::new(None);
-        report(&format!("accept {unsettled} in random order"), bench.random_order(unsettled));
+        let what = format!("accept {unsettled} in random order");
+        measure(&what, |_| {}, |bench| bench.random_order(unsettled));
     }
+}
+
+/// Rows whose names have the argument in them: `cargo bench --bench queue -- backlog`.
+fn is_wanted(what: &str) -> bool {
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    wanted.is_none_or(|wanted| what.contains(&wanted))
+}
+
+fn measure(what: &str, prepare: impl Fn(&mut Bench), cost: impl Fn(&mut Bench) -> Duration) {
+    if is_wanted(what) {
+        let mut bench = Bench::new(None);
+        prepare(&mut bench);
+        report(what, cost(&mut bench));
+    }
+}
+
+/// What it costs by itself to copy a thousand messages to memory that has not been touched since
+/// so many messages: a queue cannot do without, and this part of its cost grows with the backlog
+/// as far as the caches do not reach.
+fn copying(backlog: usize) -> Duration {
+    let message = [b'x'; BODY_BYTES + 10];
+    let segment = || {
+        let mut bytes = Vec::with_capacity(100 * message.len());
+        (0..100).for_each(|_| bytes.extend_from_slice(black_box(&message)));
+        bytes.into_boxed_slice()
+    };
+    let mut segments: VecDeque<Box<[u8]>> = (0..backlog / 100).map(|_| segment()).collect();
+    let rounds = 2_000;
+    let mut round = || {
+        let start = Instant::now();
+        for _ in 0..rounds {
+            segments.push_back(segment());
+            drop(segments.pop_front());
+        }
+        start.elapsed() * 1_000 / (rounds * 100)
+    };
+    (0..7).map(|_| round()).min().expect("there are rounds")
 }
 
 /// The annotations that a queue adds, measured with the encoding of the messages that go out. In

@@ -3,8 +3,8 @@
 use super::entry::Entry;
 use super::groups::Link;
 use super::positions::Run;
+use super::window::Window;
 use crate::wheel::Timer;
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The entries of a queue by position.
@@ -13,10 +13,8 @@ use std::ops::Range;
 /// stand: one message that stays behind holds on to one block.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
-    /// All blocks but the last.
-    blocks: BTreeMap<u64, Box<Block>>,
-    /// The block that is being filled, and its number.
-    last: Option<(u64, Box<Block>)>,
+    /// The last one is that which is being filled, if it is not full.
+    blocks: Window<Block>,
     /// How many entries.
     len: u64,
 }
@@ -53,25 +51,23 @@ impl Entries {
     /// Positions must be asked for in order.
     pub(crate) fn block_for(&mut self, position: u64, more: usize) -> &mut Block {
         let number = position / BLOCK;
-        if self.last.as_ref().is_some_and(|(last, _)| *last != number) {
-            self.blocks.extend(self.last.take().filter(|(_, block)| block.live != 0));
+        if let Some((last, block)) = self.blocks.last()
+            && last != number
+            && block.live == 0
+        {
+            self.blocks.remove(last);
         }
-        let new = || (number, Box::new(Block::new(index_of(position), more)));
-        &mut self.last.get_or_insert_with(new).1
+        self.blocks.get_or_insert_with(number, || Block::new(index_of(position), more))
     }
 
+    #[inline]
     pub(crate) fn block(&self, number: u64) -> Option<&Block> {
-        match &self.last {
-            Some((last, block)) if *last == number => Some(block),
-            _ => self.blocks.get(&number).map(Box::as_ref),
-        }
+        self.blocks.get(number)
     }
 
+    #[inline]
     pub(crate) fn block_mut(&mut self, number: u64) -> Option<&mut Block> {
-        match &mut self.last {
-            Some((last, block)) if *last == number => Some(block),
-            _ => self.blocks.get_mut(&number).map(Box::as_mut),
-        }
+        self.blocks.get_mut(number)
     }
 
     pub(crate) fn get(&self, position: u64) -> Option<&Entry> {
@@ -96,8 +92,8 @@ impl Entries {
 
     /// Gives up what has been kept although it is empty.
     pub(crate) fn trim(&mut self) {
-        if self.last.as_ref().is_some_and(|(_, block)| block.live == 0) {
-            self.last = None;
+        if self.len == 0 {
+            self.blocks = Window::default();
         }
     }
 
@@ -115,25 +111,16 @@ impl Entries {
         }
         let timer = block.timer.take();
         block.next_expiry_ms = NEVER;
-        match &self.last {
-            // A queue through which single messages go need not make a block for each.
-            Some((last, block)) if *last == number => {
-                if block.entries.capacity() > KEPT_ENTRIES || block.is_full() {
-                    self.last = None;
-                }
-            }
-            _ => {
-                self.blocks.remove(&number);
-            }
+        // A queue through which single messages go need not make a block for each.
+        if block.entries.capacity() > KEPT_ENTRIES || block.is_full() {
+            self.blocks.remove(number);
         }
         timer
     }
 
     /// The numbers of the blocks that there are, from `first` to `last`.
     pub(crate) fn numbers(&self, first: u64, last: u64) -> impl Iterator<Item = u64> {
-        let filling = self.last.as_ref().map(|(number, _)| *number);
-        let filling = filling.filter(|number| (first..=last).contains(number));
-        self.blocks.range(first..=last).map(|(number, _)| *number).chain(filling)
+        self.blocks.numbers(first, last)
     }
 }
 

@@ -11,6 +11,7 @@ mod leaving;
 mod positions;
 mod slots;
 mod taking;
+mod window;
 
 pub(crate) use entry::Flags;
 pub(crate) use groups::{GroupState, Groups};

@@ -1,7 +1,7 @@
 //! An ordered set of positions, as bits.
 
+use super::window::Window;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 /// Positions in a queue, mostly in runs: one bit each, found in order, 64 at a time.
 ///
@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Positions {
     /// All members while there are no pages: the number of their word, and the word.
     few: (u64, u64),
-    pages: BTreeMap<u64, Box<Page>>,
+    /// There once they have been needed.
+    pages: Option<Box<Window<Page>>>,
     len: u64,
 }
 
@@ -52,13 +53,14 @@ impl Positions {
         if run.len == 0 {
             return;
         }
-        if self.pages.is_empty() && self.insert_few(run) {
-            self.len += run.len;
+        let is_few = self.few.1 != 0 || self.len == 0;
+        self.len += run.len;
+        if is_few && self.insert_few(run) {
             return;
         }
-        self.len += run.len;
+        let pages = self.pages.get_or_insert_default();
         for (number, word, mask) in words(run) {
-            let page = self.pages.entry(number).or_insert_with(Page::empty);
+            let page = pages.get_or_insert_with(number, Page::empty);
             debug_assert_eq!(page.words[word] & mask, 0, "a position is added twice");
             page.words[word] |= mask;
             page.summary |= 1 << word;
@@ -72,14 +74,15 @@ impl Positions {
             self.few.1 &= words(run).fold(!0, |bits, (_, _, mask)| bits & !mask);
             return;
         }
+        let Some(pages) = &mut self.pages else { return };
         for (number, word, mask) in words(run) {
-            let Some(page) = self.pages.get_mut(&number) else { continue };
+            let Some(page) = pages.get_mut(number) else { continue };
             debug_assert_eq!(page.words[word] & mask, mask, "a position is not there");
             page.words[word] &= !mask;
             if page.words[word] == 0 {
                 page.summary &= !(1 << word);
                 if page.summary == 0 {
-                    self.pages.remove(&number);
+                    pages.remove(number);
                 }
             }
         }
@@ -130,7 +133,7 @@ impl Positions {
         if self.few.1 != 0 {
             return if self.few.0 == number { self.few.1 } else { 0 };
         }
-        let page = self.pages.get(&(number / WORDS as u64));
+        let page = self.pages.as_ref().and_then(|pages| pages.get(number / WORDS as u64));
         page.map_or(0, |page| page.words[number as usize % WORDS])
     }
 
@@ -144,16 +147,15 @@ impl Positions {
                 Ordering::Greater => None,
             };
         }
-        let mut pages = self.pages.range(from / PAGE..);
-        let (number, page) = pages.next()?;
-        if *number == from / PAGE {
-            if let Some(run) = page.next(*number, from) {
-                return Some(run);
-            }
-            let (number, page) = pages.next()?;
-            return page.next(*number, *number * PAGE);
+        let pages = self.pages.as_ref()?;
+        let (number, page) = pages.next(from / PAGE)?;
+        if number != from / PAGE {
+            return page.next(number, number * PAGE);
         }
-        page.next(*number, *number * PAGE)
+        page.next(number, from).or_else(|| {
+            let (number, page) = pages.next(number + 1)?;
+            page.next(number, number * PAGE)
+        })
     }
 
     /// Adds positions if all are in one word then; moves those that are there to pages if not.
@@ -166,10 +168,10 @@ impl Positions {
             self.few = (number, old_bits | mask);
         } else if old_bits != 0 {
             let first = old_number * 64;
-            let mut page = Page::empty();
+            let pages = self.pages.get_or_insert_default();
+            let page = pages.get_or_insert_with(first / PAGE, Page::empty);
             page.words[word_of(first)] = old_bits;
             page.summary = 1 << word_of(first);
-            self.pages.insert(first / PAGE, page);
         }
         fits
     }
@@ -196,8 +198,8 @@ fn runs_in(number: u64, mut bits: u64) -> impl Iterator<Item = Run> {
 }
 
 impl Page {
-    fn empty() -> Box<Page> {
-        Box::new(Page { words: [0; WORDS], summary: 0 })
+    fn empty() -> Page {
+        Page { words: [0; WORDS], summary: 0 }
     }
 
     /// The first run at or after `from`, which lies in this page.
@@ -258,7 +260,8 @@ mod tests {
         let mut positions = Positions::default();
         positions.insert(Run::new(0, 1_000_000));
         positions.remove(Run::new(1, 999_998));
-        assert_eq!((positions.len(), positions.pages.len()), (2, 2));
+        let pages = positions.pages.as_ref().unwrap();
+        assert_eq!((positions.len(), pages.numbers(0, u64::MAX).count()), (2, 2));
         assert_eq!(positions.next(1), Some(Run::new(999_999, 1)));
     }
 

@@ -11,6 +11,7 @@ mod lifetime;
 mod outcome;
 mod policy;
 mod producer;
+mod ring;
 mod selecting;
 mod selection;
 mod settle;
@@ -22,6 +23,7 @@ mod take;
 pub use consumer::{ConsumerId, ConsumerOptions, Mode};
 pub use group::GroupReport;
 pub use outcome::{Outcome, Settlement};
+pub(crate) use policy::Excess;
 pub use policy::Refusal;
 pub use producer::ProducerId;
 pub use shared::{ConsumerReport, SharedQueue};
@@ -40,6 +42,7 @@ use lifetime::{Lifetime, Use};
 use mochila_wire::Now;
 use policy::Policy;
 use producer::Producers;
+use ring::Dropped;
 use showing::Showing;
 use statistics::Counters;
 use std::sync::Arc;
@@ -145,7 +148,12 @@ impl Queue {
     }
 
     /// Adds the messages of a batch as far as the limits allow.
-    pub(crate) fn enqueue(&mut self, now: Now, batch: &mut Batch, held_back: bool) -> Enqueued {
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Now,
+        batch: &mut Batch,
+        held_back: bool,
+    ) -> (Enqueued, Dropped) {
         let mut rejected = Vec::new();
         if let Some(groups) = self.messages.groups() {
             // It has been done unless the settings have changed since.
@@ -154,7 +162,7 @@ impl Queue {
         if self.deleted {
             let all = 0..batch.len() as u32;
             rejected.extend(all.map(|index| Rejected { index, reason: Refusal::Deleted }));
-            return Enqueued { accepted: 0, rejected };
+            return (Enqueued { accepted: 0, rejected }, Dropped::default());
         }
         let before = self.policy.bytes();
         let added = if self.policy.admit_all(batch.len() as u64, batch.bytes(), held_back) {
@@ -170,12 +178,13 @@ impl Queue {
         self.counters.enqueued_messages += added.len;
         self.counters.enqueued_bytes += self.policy.bytes() - before;
         self.counters.refused += rejected.len() as u64;
+        let dropped = self.drop_overflow(now);
         if added.len > 0 {
             self.distributor.call_browsers(&mut self.wakeups);
             self.distributor.note_news();
         }
         self.settle_down(now);
-        Enqueued { accepted: added.len as u32, rejected }
+        (Enqueued { accepted: added.len as u32, rejected }, dropped)
     }
 
     pub(crate) fn subscribe(
@@ -342,6 +351,7 @@ impl Queue {
             releases: counters.releases,
             discards_ttl: counters.expired,
             discards_overflow: counters.refused,
+            discards_ring: counters.dropped,
             discards_subscriber: counters.rejected,
             discards_purge: counters.purged,
             unacked_messages: self.messages.len() - self.messages.available().len(),
@@ -428,6 +438,9 @@ impl Queue {
     fn settle_down(&mut self, now: Now) {
         if self.deleted {
             return;
+        }
+        if self.policy.is_overrun() {
+            return self.close();
         }
         if self.producers.waiting() > 0 && !self.policy.is_closed() {
             let most = u64::from(self.policy.credit(u32::MAX, 1));

@@ -3,7 +3,7 @@
 use super::showing::Showing;
 use super::{
     ConsumerId, ConsumerOptions, DeleteIf, Enqueued, GroupReport, Mode, Outcome, ProducerId, Queue,
-    Settlement, Statistics, TakeLimit, Taking,
+    Refusal, Settlement, Statistics, TakeLimit, Taking,
 };
 use crate::budget::{Budget, Reservation};
 use crate::error::QueueError;
@@ -23,7 +23,7 @@ use std::sync::{Arc, Weak};
 /// the lock.
 ///
 /// A queue that has been deleted answers with [`QueueError::Deleted`], [`Taking::Gone`] or
-/// [`Refusal::Deleted`](super::Refusal::Deleted); whoever was linked to it has been woken to see.
+/// [`Refusal::Deleted`]; whoever was linked to it has been woken to see.
 /// Between finding a queue by name and linking to it, it may be deleted: look it up again then.
 pub struct SharedQueue {
     name: Box<str>,
@@ -104,18 +104,26 @@ impl SharedQueue {
     /// Adds the messages of a batch as far as the limits allow; empties the batch.
     pub fn enqueue(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
         self.find_groups(batch);
-        let result = self.visit(|queue| queue.enqueue(now, batch, true));
-        batch.clear();
-        result
+        self.bring(now, batch, true)
     }
 
     /// Adds the messages of a batch of somebody to whom the queue gives no credit, and who cannot be
     /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
     pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
         self.find_groups(batch);
-        let result = self.visit(|queue| queue.enqueue(now, batch, false));
+        self.bring(now, batch, false)
+    }
+
+    fn bring(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
+        let ((enqueued, dropped), wakeups) =
+            self.visit(|queue| queue.enqueue(now, batch, held_back));
         batch.clear();
-        result
+        // Nothing is known yet of where dead letters go.
+        drop(dropped);
+        if enqueued.rejected.iter().any(|rejected| rejected.reason == Refusal::Overrun) {
+            tracing::warn!(queue = &*self.name, "a queue was at its limit and has deleted itself");
+        }
+        (enqueued, wakeups)
     }
 
     /// Adds a consumer. It is idle until it takes for the first time.

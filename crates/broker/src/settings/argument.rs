@@ -189,7 +189,8 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "limit-policy",
         aliases: &["policy-type"],
         kind: ArgumentKind::Choice(LIMIT_POLICIES),
-        doc: "At the limit messages are rejected, or their producers are held back.",
+        doc: "At the limit messages are rejected, or their producers are held back, or the oldest \
+              that nobody holds are dropped (ring), or the queue deletes itself.",
         write: |settings, value| settings.limit_policy = limit_policy(value.choice()),
         read: |settings| Some(Argued::Choice(settings.limit_policy.name())),
     },
@@ -358,7 +359,8 @@ impl ArgumentKind {
             ArgumentKind::Flag => flag(value).map(Argued::Flag),
             ArgumentKind::Choice(words) => {
                 let word = lifetime_of(value).or_else(|| value.as_str())?;
-                words.iter().find(|known| **known == word).map(|word| Argued::Choice(word))
+                let known = |known: &&&str| same_word(known, word);
+                words.iter().find(known).map(|word| Argued::Choice(word))
             }
             ArgumentKind::Name => name(value).map(Argued::Name),
             ArgumentKind::Text => value.as_str().map(|text| Argued::Name(text.into())),
@@ -472,8 +474,17 @@ const fn lifetime_name(policy: LifetimePolicy) -> &'static str {
     }
 }
 
+/// A ring here never drops what somebody holds, which the older brokers call strict.
 fn limit_policy(name: &str) -> LimitPolicy {
-    if name == LimitPolicy::Block.name() { LimitPolicy::Block } else { LimitPolicy::Reject }
+    let named = |policy: &LimitPolicy| policy.name() == name;
+    let strict = || (name == RING_STRICT).then_some(LimitPolicy::Ring);
+    LimitPolicy::ALL.into_iter().find(named).or_else(strict).unwrap_or_default()
+}
+
+/// Tools write words with hyphens as with underscores.
+fn same_word(known: &str, word: &str) -> bool {
+    let plain = |byte: u8| if byte == b'_' { b'-' } else { byte };
+    known.bytes().map(plain).eq(word.bytes().map(plain))
 }
 
 fn describe(value: &Value) -> String {
@@ -490,7 +501,8 @@ const LIFETIMES: &[&str] = &[
     "delete-if-empty",
     "delete-if-unused-and-empty",
 ];
-const LIMIT_POLICIES: &[&str] = &["reject", "block"];
+const LIMIT_POLICIES: &[&str] = &["reject", "block", "ring", "self-destruct", RING_STRICT];
+const RING_STRICT: &str = "ring-strict";
 
 #[cfg(test)]
 mod tests {
@@ -526,13 +538,28 @@ mod tests {
         };
         assert_eq!(
             of("qpid.policy_type", Value::from("rnig")),
-            "qpid.policy_type takes one of reject, block, not 'rnig'"
+            "qpid.policy_type takes one of reject, block, ring, self-destruct, ring-strict, not 'rnig'"
         );
         assert_eq!(
             of("qpid.max_count", Value::from("many")),
             "qpid.max_count takes a number of messages, not 'many'"
         );
         assert!(of("exclusive", Value::Uint(2)).starts_with("exclusive takes true or false"));
+    }
+
+    #[test]
+    fn the_policy_at_the_limit_is_known_under_the_words_of_every_tool() {
+        for (word, policy) in [
+            ("reject", LimitPolicy::Reject),
+            ("ring", LimitPolicy::Ring),
+            ("ring-strict", LimitPolicy::Ring),
+            ("ring_strict", LimitPolicy::Ring),
+            ("self-destruct", LimitPolicy::SelfDestruct),
+            ("self_destruct", LimitPolicy::SelfDestruct),
+        ] {
+            let arguments = Map::new().with("qpid.policy_type", Value::from(word));
+            assert_eq!(QueueSettings::from_arguments(&arguments).unwrap().limit_policy, policy);
+        }
     }
 
     #[test]

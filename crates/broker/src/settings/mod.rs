@@ -1,11 +1,15 @@
 //! What a queue is like: its limits, its lifetime, and the arguments that say so.
 
 mod argument;
+mod error;
 mod grouping;
 mod limits;
+mod value;
 
-pub use argument::{ARGUMENTS, Argument, ArgumentKind, SettingsError};
+pub use argument::{ARGUMENTS, Argument};
+pub use error::SettingsError;
 pub use limits::{Defaults, Limits};
+pub use value::ArgumentKind;
 
 pub(crate) use grouping::{GroupSource, Grouping};
 

@@ -77,7 +77,6 @@ fn rings() -> impl Strategy<Value = Option<Ring>> {
 }
 
 struct ModelMessage {
-    text: String,
     position: u64,
     bytes: u64,
     expiry_ms: u64,
@@ -173,23 +172,22 @@ impl Model {
             }
             let bytes = message.to_bytes().len() as u64;
             let expiry_ms = ttl_ms.map_or(u64::MAX, |ttl| now_ms + u64::from(ttl));
-            encoded.push((text, bytes, expiry_ms, message));
+            encoded.push((bytes, expiry_ms, message));
         }
         let most = self.bench.queue.limits().max_bytes;
         let messages = encoded.iter().map(|(.., message)| message.clone()).collect();
         let enqueued = self.bench.send_messages(messages);
-        let too_large = encoded.iter().enumerate().filter(|(_, (_, bytes, ..))| *bytes > most);
+        let too_large = encoded.iter().enumerate().filter(|(_, (bytes, ..))| *bytes > most);
         let refused: BTreeSet<u32> = too_large.map(|(index, _)| index as u32).collect();
         let said: BTreeSet<u32> = enqueued.rejected.iter().map(|r| r.index).collect();
         assert_eq!(said, refused);
-        for (index, (text, bytes, expiry_ms, _)) in encoded.into_iter().enumerate() {
+        for (index, (bytes, expiry_ms, _)) in encoded.into_iter().enumerate() {
             if refused.contains(&(index as u32)) {
                 continue;
             }
             let position = self.next_position;
             self.next_position += 1;
             self.messages.push(ModelMessage {
-                text,
                 position,
                 bytes,
                 expiry_ms,
@@ -283,7 +281,7 @@ impl Model {
         if browses {
             self.note_shown(index, &got, count as u32 == limit.messages);
         }
-        self.expire_met(browses, &expected[..count]);
+        self.expire_met(browses);
         for delivery in &got.deliveries {
             let message = self.messages.iter_mut().find(|m| m.position == delivery.position);
             let message = message.expect("what is delivered is in the queue");
@@ -298,7 +296,7 @@ impl Model {
     }
 
     /// A consumer removes what has expired when it comes across it.
-    fn expire_met(&mut self, browses: bool, _taken: &[u64]) {
+    fn expire_met(&mut self, browses: bool) {
         if browses {
             return;
         }

@@ -34,7 +34,7 @@ use crate::budget::Budget;
 use crate::error::QueueError;
 use crate::message::{Batch, Stamps};
 use crate::messages::{Dequeued, Groups, Messages};
-use crate::settings::{Defaults, Grouping, Limits, QueueSettings};
+use crate::settings::{Defaults, Limits, Naming, QueueSettings};
 use crate::wake::{Waker, Wakeups};
 use consumer::{Consumer, Interest};
 use distributor::Distributor;
@@ -100,11 +100,11 @@ impl Queue {
         settings: Arc<QueueSettings>,
         defaults: &Defaults,
         limits: Limits,
-        grouping: Option<Arc<Grouping>>,
+        naming: Option<Arc<Naming>>,
         budget: Arc<Budget>,
     ) -> Queue {
         let mut messages = Messages::default();
-        messages.set_groups(grouping.map(|grouping| Groups::new(grouping, &budget)));
+        messages.set_groups(naming.map(|naming| Groups::new(naming, &budget)));
         Queue {
             stamps: Stamps::of(&settings, defaults),
             messages,
@@ -133,9 +133,9 @@ impl Queue {
         name: &str,
         settings: QueueSettings,
         defaults: &Defaults,
-        (limits, grouping): (Limits, Option<Grouping>),
+        (limits, naming): (Limits, Option<Naming>),
     ) -> Result<(), QueueError> {
-        self.set_grouping(name, grouping)?;
+        self.set_naming(name, naming)?;
         self.stamps = Stamps::of(&settings, defaults);
         self.policy.set_limits(limits, settings.limit_policy);
         self.lifetime.set_policy(&settings);
@@ -157,7 +157,7 @@ impl Queue {
         let mut rejected = Vec::new();
         if let Some(groups) = self.messages.groups() {
             // It has been done unless the settings have changed since.
-            batch.find_groups(groups.grouping());
+            batch.find_names(groups.naming());
         }
         if self.deleted {
             let all = 0..batch.len() as u32;

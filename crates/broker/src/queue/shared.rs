@@ -9,7 +9,7 @@ use crate::budget::{Budget, Reservation};
 use crate::error::QueueError;
 use crate::message::{Batch, Taken};
 use crate::node::Node;
-use crate::settings::{Grouping, Limits, QueueSettings};
+use crate::settings::{Limits, Naming, QueueSettings};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use mochila_wire::Now;
@@ -31,8 +31,8 @@ pub struct SharedQueue {
     deleted: AtomicBool,
     /// When the node looks at this queue next. Written under the lock of the node's timers.
     timeout_ms: AtomicU64,
-    /// Whether its messages are grouped, to be known without the lock.
-    is_grouped: AtomicBool,
+    /// Whether its messages have names, to be known without the lock.
+    is_named: AtomicBool,
     node: Weak<Node>,
     this: Weak<SharedQueue>,
     reservation: Reservation,
@@ -61,18 +61,18 @@ impl SharedQueue {
     pub(crate) fn new(
         name: &str,
         settings: Arc<QueueSettings>,
-        (limits, grouping): (Limits, Option<Grouping>),
+        (limits, naming): (Limits, Option<Naming>),
         reservation: Reservation,
         node: &Arc<Node>,
     ) -> Arc<SharedQueue> {
         let budget = Arc::clone(node.budget());
-        let grouping = grouping.map(Arc::new);
-        let is_grouped = AtomicBool::new(grouping.is_some());
-        let queue = Queue::new(settings, node.defaults(), limits, grouping, budget);
+        let naming = naming.map(Arc::new);
+        let is_named = AtomicBool::new(naming.is_some());
+        let queue = Queue::new(settings, node.defaults(), limits, naming, budget);
         Arc::new_cyclic(|this| SharedQueue {
             name: name.into(),
             queue: Mutex::new(queue),
-            is_grouped,
+            is_named,
             deleted: AtomicBool::new(false),
             timeout_ms: AtomicU64::new(NEVER),
             node: Arc::downgrade(node),
@@ -103,14 +103,14 @@ impl SharedQueue {
 
     /// Adds the messages of a batch as far as the limits allow; empties the batch.
     pub fn enqueue(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        self.find_groups(batch);
+        self.find_names(batch);
         self.bring(now, batch, true)
     }
 
     /// Adds the messages of a batch of somebody to whom the queue gives no credit, and who cannot be
     /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
     pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        self.find_groups(batch);
+        self.find_names(batch);
         self.bring(now, batch, false)
     }
 
@@ -274,11 +274,11 @@ impl SharedQueue {
         let node = self.node.upgrade();
         let defaults = node.map(|node| *node.defaults()).unwrap_or_default();
         let limits = Limits::of(&settings, &defaults)?;
-        let grouping = Grouping::of(&settings)?;
+        let naming = Naming::of(&settings)?;
         let (result, wakeups) = self.visit(|queue| {
-            queue.set_settings(now, &self.name, settings, &defaults, (limits, grouping))?;
+            queue.set_settings(now, &self.name, settings, &defaults, (limits, naming))?;
             // Relaxed: what is sent meanwhile is looked at again under the lock.
-            self.is_grouped.store(queue.grouping().is_some(), Ordering::Relaxed);
+            self.is_named.store(queue.naming().is_some(), Ordering::Relaxed);
             Ok(())
         });
         result.map(|()| wakeups)
@@ -343,11 +343,11 @@ impl SharedQueue {
         &self.timeout_ms
     }
 
-    /// Finds the groups of a batch's messages, if the queue has groups, while it is not locked.
-    fn find_groups(&self, batch: &mut Batch) {
-        if self.is_grouped.load(Ordering::Relaxed) {
+    /// Finds the names of a batch's messages, if the queue needs them, while it is not locked.
+    fn find_names(&self, batch: &mut Batch) {
+        if self.is_named.load(Ordering::Relaxed) {
             let address = std::ptr::from_ref(self).addr();
-            batch.find_groups_for(address, || lock(&self.queue).grouping().cloned());
+            batch.find_names_for(address, || lock(&self.queue).naming().cloned());
         }
     }
 

@@ -2,8 +2,8 @@
 
 mod argument;
 mod error;
-mod grouping;
 mod limits;
+mod naming;
 mod value;
 
 pub use argument::{ARGUMENTS, Argument};
@@ -11,7 +11,7 @@ pub use error::SettingsError;
 pub use limits::{Defaults, Limits};
 pub use value::ArgumentKind;
 
-pub(crate) use grouping::{GroupSource, Grouping};
+pub(crate) use naming::{NameSource, Naming};
 
 pub use mochila_wire::terminus::LifetimePolicy;
 

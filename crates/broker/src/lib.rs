@@ -4,6 +4,7 @@
 //!   copied once and paid for from the [`Budget`], and what a queue has to know about each.
 //! * [`SharedQueue`] takes batches in and hands messages out as [`Taken`], by reference. Every
 //!   change returns [`Wakeups`], to be performed after the lock has been released.
+//! * [`Transaction`] keeps what is to be done at several queues, and does all of it or nothing.
 //! * [`Selector`] and [`Filters`] say which messages a consumer wants, from their bytes: see [`selector`].
 //! * [`Broker`] finds queues by name, makes them when they are first used, and keeps their timers.
 //!
@@ -21,6 +22,7 @@ pub mod selector;
 pub mod settings;
 mod slab;
 mod sync;
+mod transaction;
 mod wake;
 mod wheel;
 
@@ -39,4 +41,5 @@ pub use selector::{
     FieldFilter, Filter, FilterError, Filters, Selector, SelectorError, SelectorInput,
 };
 pub use settings::QueueSettings;
+pub use transaction::{Fault, Held, Transaction, TransactionSettings, TransactionTotals};
 pub use wake::{Wake, Waker, Wakeups};

@@ -27,6 +27,8 @@ mod selector;
 mod settings;
 #[path = "../src/slab.rs"]
 mod slab;
+#[path = "../src/transaction/mod.rs"]
+mod transaction;
 #[path = "../src/wake.rs"]
 mod wake;
 #[path = "../src/wheel.rs"]
@@ -58,6 +60,7 @@ pub use node::{Broker, BrokerSettings};
 pub use queue::{ConsumerOptions, Outcome, SharedQueue, TakeLimit, Taking};
 pub use selector::{Filters, Selector, SelectorInput};
 pub use settings::QueueSettings;
+pub use transaction::Transaction;
 pub use wake::{Wake, Waker, Wakeups};
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
@@ -92,6 +95,7 @@ fn main() {
     run("one that selects takes a message or is woken for it", selecting_takes_or_is_woken);
     run("what comes back while others send is shown to who selects", released_is_shown);
     run("a consumer that leaves hands on what it was called for", leaver_hands_on);
+    run("two commits over the same queues wait for each other", commits_do_not_interlock);
 }
 
 fn run(name: &str, model: fn()) {
@@ -262,4 +266,30 @@ fn leaver_hands_on() {
     other.join().unwrap();
     assert_eq!(bell.rung(), 1);
     assert_eq!(take(&queue, stayer).0, 1);
+}
+
+fn commits_do_not_interlock() {
+    let (broker, first) = queue();
+    let second = broker.create("second", QueueSettings::default()).unwrap();
+    let (bell, id) = consumer(&second);
+    take(&second, id);
+    let commit = |broker: &Broker, queues: [&Arc<SharedQueue>; 2]| {
+        let mut transaction = broker.begin();
+        for queue in queues {
+            let mut builder = BatchBuilder::new();
+            builder.push_owned(vec![0; 10], &Sections::default(), MessageMeta::default());
+            let batch = builder.finish(&[], broker.budget()).unwrap();
+            transaction.enqueue(NOW, queue, batch, true).1.perform();
+        }
+        transaction.commit(NOW)
+    };
+    let other = {
+        let (broker, first, second) =
+            (Arc::clone(&broker), Arc::clone(&first), Arc::clone(&second));
+        thread::spawn(move || commit(&broker, [&second, &first]).1.perform())
+    };
+    commit(&broker, [&first, &second]).1.perform();
+    other.join().unwrap();
+    assert_eq!((first.available(), second.available()), (2, 2));
+    assert_eq!(bell.rung(), 1);
 }

@@ -8,12 +8,12 @@ mod entry;
 mod expiry;
 mod groups;
 mod leaving;
-mod name;
 mod positions;
 mod slots;
 mod taking;
 mod window;
 
+pub(crate) use compact::Compaction;
 pub(crate) use entry::Flags;
 pub(crate) use groups::{GroupState, Groups};
 pub(crate) use leaving::Dequeued;
@@ -134,7 +134,7 @@ impl Messages {
                 }
                 block.push(entry, expiry_ms);
                 if let Some(groups) = &mut groups {
-                    block.push_link(groups.link(batch.name(number_in_batch)));
+                    block.push_link(groups.link(batch.group(number_in_batch)));
                 }
                 filling.messages += 1;
                 filling.bytes += message.len;
@@ -150,6 +150,22 @@ impl Messages {
             groups.enqueued(&mut self.entries, added);
         }
         added
+    }
+
+    /// Those messages of a run that one holder has are another's from now on; returns how many.
+    pub(crate) fn hand_over(&mut self, run: Run, from: u32, to: u32) -> u64 {
+        let mut count = 0;
+        for (number, indexes) in pieces(run) {
+            let Some(block) = self.entries.block_mut(number) else { continue };
+            for index in indexes {
+                let held = block.get_mut(index).filter(|entry| entry.holder == from);
+                if let Some(entry) = held {
+                    entry.holder = to;
+                    count += 1;
+                }
+            }
+        }
+        count
     }
 
     /// Adds annotations to a message that a consumer holds.

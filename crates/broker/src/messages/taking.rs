@@ -161,7 +161,7 @@ impl Messages {
 }
 
 /// Describes messages to whoever takes them.
-pub(super) struct Deliveries<'a> {
+struct Deliveries<'a> {
     slots: &'a Slots,
     overlays: &'a BTreeMap<u64, Arc<Overlay>>,
     now_ms: u64,
@@ -170,7 +170,7 @@ pub(super) struct Deliveries<'a> {
 }
 
 impl<'a> Deliveries<'a> {
-    pub(super) fn new(
+    fn new(
         slots: &'a Slots,
         overlays: &'a BTreeMap<u64, Arc<Overlay>>,
         now_ms: u64,
@@ -178,7 +178,7 @@ impl<'a> Deliveries<'a> {
         Deliveries { slots, overlays, now_ms, last: None }
     }
 
-    pub(super) fn push(&mut self, position: u64, entry: &Entry, expiry_ms: u64, out: &mut Taken) {
+    fn push(&mut self, position: u64, entry: &Entry, expiry_ms: u64, out: &mut Taken) {
         let segment = match self.last {
             Some((slot, segment)) if slot == entry.segment => segment,
             _ => {

@@ -4,8 +4,9 @@ use super::{Found, Node, Pattern};
 use crate::budget::Budget;
 use crate::error::QueueError;
 use crate::queue::{DeleteIf, SharedQueue, Statistics};
-use crate::settings::{Defaults, Limits, Naming, QueueSettings};
+use crate::settings::{Defaults, Grouping, Limits, QueueSettings};
 use crate::sync::{AtomicU64, Ordering};
+use crate::transaction::{Transaction, TransactionSettings, TransactionTotals};
 use crate::wake::Wakeups;
 use mochila_wire::Now;
 use std::fmt;
@@ -25,6 +26,8 @@ pub struct BrokerSettings {
     pub patterns: Vec<Pattern>,
     /// No more queues than this.
     pub max_queues: usize,
+    /// How large transactions may be, and how long they may take.
+    pub transactions: TransactionSettings,
     /// Something random, so that nobody guesses the names of dynamic queues.
     pub seed: u128,
 }
@@ -37,6 +40,7 @@ impl Default for BrokerSettings {
             defaults: Defaults::default(),
             patterns: vec![Pattern::any()],
             max_queues: 10_000_000,
+            transactions: TransactionSettings::default(),
             seed: 0,
         }
     }
@@ -58,7 +62,7 @@ impl Broker {
         let budget = Budget::new(settings.memory_limit_bytes);
         let shared = |pattern: Pattern| (pattern.clone(), Arc::new(pattern.settings));
         Arc::new(Broker {
-            node: Node::new(budget, settings.defaults),
+            node: Node::new(budget, settings.defaults, settings.transactions),
             patterns: settings.patterns.into_iter().map(shared).collect(),
             max_queues: settings.max_queues,
             seed: settings.seed,
@@ -131,6 +135,21 @@ impl Broker {
         queue.delete(condition)
     }
 
+    /// Begins a transaction.
+    pub fn begin(&self) -> Transaction {
+        Transaction::new(&self.node)
+    }
+
+    /// How large transactions may be, and how long they may take.
+    pub fn transaction_settings(&self) -> &TransactionSettings {
+        self.node.transactions()
+    }
+
+    /// How many transactions there are, and have been.
+    pub fn transaction_totals(&self) -> TransactionTotals {
+        self.node.totals().numbers()
+    }
+
     /// All queues, in no order.
     pub fn queues(&self) -> Vec<Arc<SharedQueue>> {
         self.node.queues()
@@ -174,15 +193,15 @@ impl Broker {
         let settings = kept(settings);
         let limits = Limits::of(&settings, &self.node.defaults).map_err(QueueError::from);
         let limits = limits.map_err(Found::Error)?;
-        let naming = Naming::of(&settings).map_err(QueueError::from);
-        let naming = naming.map_err(Found::Error)?;
+        let grouping = Grouping::of(&settings).map_err(QueueError::from);
+        let grouping = grouping.map_err(Found::Error)?;
         let queue = self.node.add(name, |count| {
             if count >= self.max_queues {
                 return Err(QueueError::TooMany { limit: self.max_queues });
             }
             let reservation = self.node.budget.reserve(QUEUE_COST);
             let reservation = reservation.map_err(QueueError::NoMemory)?;
-            Ok(SharedQueue::new(name, settings, (limits, naming), reservation, &self.node))
+            Ok(SharedQueue::new(name, settings, (limits, grouping), reservation, &self.node))
         })?;
         if is_durable {
             tracing::warn!(

@@ -11,7 +11,9 @@ use crate::budget::Budget;
 use crate::queue::{SharedQueue, Statistics};
 use crate::settings::Defaults;
 use crate::sync::{Mutex, RwLock, lock, read, write};
+use crate::transaction::{Totals, TransactionSettings};
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use timers::Timers;
 
@@ -21,17 +23,25 @@ pub(crate) struct Node {
     budget: Arc<Budget>,
     defaults: Defaults,
     timers: Timers,
+    transactions: TransactionSettings,
+    totals: Totals,
     /// The totals of queues that have been deleted.
     retired: Mutex<Statistics>,
 }
 
 impl Node {
-    pub(crate) fn new(budget: Arc<Budget>, defaults: Defaults) -> Arc<Node> {
+    pub(crate) fn new(
+        budget: Arc<Budget>,
+        defaults: Defaults,
+        transactions: TransactionSettings,
+    ) -> Arc<Node> {
         Arc::new(Node {
             queues: RwLock::new(HashMap::new()),
             budget,
             defaults,
             timers: Timers::default(),
+            transactions,
+            totals: Totals::default(),
             retired: Mutex::new(Statistics::default()),
         })
     }
@@ -42,6 +52,15 @@ impl Node {
 
     pub(crate) fn defaults(&self) -> &Defaults {
         &self.defaults
+    }
+
+    /// How large transactions may be.
+    pub(crate) fn transactions(&self) -> &TransactionSettings {
+        &self.transactions
+    }
+
+    pub(crate) fn totals(&self) -> &Totals {
+        &self.totals
     }
 
     pub(crate) fn timers(&self) -> &Timers {
@@ -80,11 +99,14 @@ impl Node {
             msg_total_dequeues: statistics.msg_total_dequeues + statistics.msg_depth,
             byte_total_enqueues: statistics.byte_total_enqueues,
             byte_total_dequeues: statistics.byte_total_dequeues + statistics.byte_depth,
+            msg_txn_enqueues: statistics.msg_txn_enqueues,
+            msg_txn_dequeues: statistics.msg_txn_dequeues,
+            byte_txn_enqueues: statistics.byte_txn_enqueues,
+            byte_txn_dequeues: statistics.byte_txn_dequeues,
             acquires: statistics.acquires,
             releases: statistics.releases,
             discards_ttl: statistics.discards_ttl,
             discards_overflow: statistics.discards_overflow,
-            discards_ring: statistics.discards_ring,
             discards_subscriber: statistics.discards_subscriber,
             discards_purge: statistics.discards_purge,
             flow_stopped_count: statistics.flow_stopped_count,
@@ -109,6 +131,12 @@ impl Node {
             total.add(&queue.statistics());
         }
         total
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").field("budget", &self.budget).finish_non_exhaustive()
     }
 }
 

@@ -85,6 +85,35 @@ pub(crate) struct Consumer {
     pub(crate) exclusions: Option<Box<Exclusions>>,
     /// How many messages it has taken.
     pub(crate) taken: u64,
+    /// How many messages that it took are in transactions.
+    pub(crate) pledged: u64,
+    /// It has gone; its slot is kept until no transaction has a message of it.
+    pub(crate) lingers: bool,
+}
+
+/// How a consumer has messages: in its own hands, or in those of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hold {
+    pub(crate) id: ConsumerId,
+    is_pledged: bool,
+}
+
+impl Hold {
+    /// The consumer says what becomes of them.
+    pub(crate) fn own(id: ConsumerId) -> Hold {
+        Hold { id, is_pledged: false }
+    }
+
+    /// The end of a transaction says what becomes of them.
+    pub(crate) fn pledged(id: ConsumerId) -> Hold {
+        Hold { id, is_pledged: true }
+    }
+
+    /// How their entries name the holder: what is in a transaction is not the consumer's, so that
+    /// no settlement of its own concerns it.
+    pub(crate) fn mark(self) -> u32 {
+        if self.is_pledged { self.id.slot | PLEDGED } else { self.id.slot }
+    }
 }
 
 impl Consumer {
@@ -98,6 +127,26 @@ impl Consumer {
             called_for: None,
             exclusions: None,
             taken: 0,
+            pledged: 0,
+            lingers: false,
+        }
+    }
+
+    /// Notes that `count` messages of a run, all that were held like this, are not any more.
+    pub(crate) fn gave(&mut self, hold: Hold, run: Run, count: u64) {
+        if hold.is_pledged {
+            self.pledged -= count;
+        } else {
+            self.holding.gave(run, count);
+        }
+    }
+
+    /// Notes that `count` messages of a run are held like this.
+    pub(crate) fn got(&mut self, hold: Hold, run: Run, count: u64) {
+        if hold.is_pledged {
+            self.pledged += count;
+        } else if count > 0 {
+            self.holding.took(run, count);
         }
     }
 
@@ -251,6 +300,8 @@ impl Exclusions {
     }
 }
 
+/// The bit of a holder that says that a transaction has the message; slots are smaller.
+const PLEDGED: u32 = 1 << 31;
 /// So many positions may be noted in vain before it is worth to look for them.
 const SLACK: u64 = 256;
 

@@ -32,12 +32,14 @@ pub(crate) struct Distributor {
     acquirers: u32,
     /// How many have excluded messages, waiting or not.
     excluding: u32,
+    /// How many have gone and left messages in transactions.
+    lingering: u32,
     exclusive: bool,
 }
 
 impl Distributor {
     pub(crate) fn len(&self) -> usize {
-        self.consumers.len()
+        self.consumers.len() - self.lingering as usize
     }
 
     /// True if somebody acquires messages here.
@@ -75,21 +77,34 @@ impl Distributor {
         self.consumers.get_mut(id.slot, id.generation)
     }
 
-    pub(crate) fn remove(&mut self, id: ConsumerId) -> Option<Consumer> {
+    /// Removes a consumer; its slot is kept as long as transactions have messages of it.
+    pub(crate) fn remove(&mut self, id: ConsumerId) {
         self.set_idle(id);
-        let consumer = self.consumers.remove(id.slot, id.generation)?;
+        let Some(consumer) = self.consumers.get_mut(id.slot, id.generation) else { return };
+        if std::mem::replace(&mut consumer.lingers, true) {
+            return;
+        }
         if !consumer.is_browser() {
             self.acquirers -= 1;
             self.exclusive &= !consumer.options.exclusive;
         }
-        if consumer.exclusions.is_some() {
+        if consumer.exclusions.take().is_some() {
             self.excluding -= 1;
         }
-        if let (Some(id), Some(selecting)) = (consumer.selection, &mut self.selecting) {
+        if let (Some(id), Some(selecting)) = (consumer.selection.take(), &mut self.selecting) {
             selecting.leave(id);
         }
+        self.lingering += 1;
         self.tidy_selecting();
-        Some(consumer)
+        self.forget(id);
+    }
+
+    /// Forgets a consumer that has gone, if no transaction has messages of it any more.
+    pub(crate) fn forget(&mut self, id: ConsumerId) {
+        if self.get(id).is_some_and(|consumer| consumer.lingers && consumer.pledged == 0) {
+            self.consumers.remove(id.slot, id.generation);
+            self.lingering -= 1;
+        }
     }
 
     /// The consumer in a slot.
@@ -100,7 +115,8 @@ impl Distributor {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ConsumerId, &Consumer)> {
-        self.consumers.iter().map(|((slot, generation), consumer)| {
+        let there = self.consumers.iter().filter(|(_, consumer)| !consumer.lingers);
+        there.map(|((slot, generation), consumer)| {
             let selects = consumer.selection.is_some();
             (ConsumerId { slot, generation, selects }, consumer)
         })
@@ -547,7 +563,7 @@ impl Distributor {
 
     /// Calls everybody, to be told that the queue is gone.
     pub(crate) fn call_all(&mut self, wakeups: &mut Wakeups) {
-        for consumer in self.consumers.values() {
+        for consumer in self.consumers.values().filter(|consumer| !consumer.lingers) {
             wakeups.push(consumer.options.waker.clone());
         }
     }

@@ -11,7 +11,6 @@ mod lifetime;
 mod outcome;
 mod policy;
 mod producer;
-mod ring;
 mod selecting;
 mod selection;
 mod settle;
@@ -19,11 +18,11 @@ mod shared;
 mod showing;
 mod statistics;
 mod take;
+mod transacting;
 
 pub use consumer::{ConsumerId, ConsumerOptions, Mode};
 pub use group::GroupReport;
 pub use outcome::{Outcome, Settlement};
-pub(crate) use policy::Excess;
 pub use policy::Refusal;
 pub use producer::ProducerId;
 pub use shared::{ConsumerReport, SharedQueue};
@@ -34,7 +33,7 @@ use crate::budget::Budget;
 use crate::error::QueueError;
 use crate::message::{Batch, Stamps};
 use crate::messages::{Dequeued, Groups, Messages};
-use crate::settings::{Defaults, Limits, Naming, QueueSettings};
+use crate::settings::{Defaults, Grouping, Limits, QueueSettings};
 use crate::wake::{Waker, Wakeups};
 use consumer::{Consumer, Interest};
 use distributor::Distributor;
@@ -42,10 +41,13 @@ use lifetime::{Lifetime, Use};
 use mochila_wire::Now;
 use policy::Policy;
 use producer::Producers;
-use ring::Dropped;
 use showing::Showing;
 use statistics::Counters;
 use std::sync::Arc;
+use transacting::Transacted;
+
+pub(crate) use shared::Aftermath;
+pub(crate) use transacting::Room;
 
 /// A queue, as a machine: every change returns through `wakeups` whom it may concern.
 #[derive(Debug)]
@@ -59,6 +61,7 @@ pub(crate) struct Queue {
     policy: Policy,
     lifetime: Lifetime,
     counters: Counters,
+    transacted: Option<Box<Transacted>>,
     /// The connection that an exclusive queue belongs to.
     owner: Option<u64>,
     deleted: bool,
@@ -100,11 +103,11 @@ impl Queue {
         settings: Arc<QueueSettings>,
         defaults: &Defaults,
         limits: Limits,
-        naming: Option<Arc<Naming>>,
+        grouping: Option<Arc<Grouping>>,
         budget: Arc<Budget>,
     ) -> Queue {
         let mut messages = Messages::default();
-        messages.set_groups(naming.map(|naming| Groups::new(naming, &budget)));
+        messages.set_groups(grouping.map(|grouping| Groups::new(grouping, &budget)));
         Queue {
             stamps: Stamps::of(&settings, defaults),
             messages,
@@ -113,6 +116,7 @@ impl Queue {
             policy: Policy::new(limits, settings.limit_policy),
             lifetime: Lifetime::new(&settings),
             counters: Counters::default(),
+            transacted: None,
             owner: None,
             deleted: false,
             taken_down: false,
@@ -133,9 +137,9 @@ impl Queue {
         name: &str,
         settings: QueueSettings,
         defaults: &Defaults,
-        (limits, naming): (Limits, Option<Naming>),
+        (limits, grouping): (Limits, Option<Grouping>),
     ) -> Result<(), QueueError> {
-        self.set_naming(name, naming)?;
+        self.set_grouping(name, grouping)?;
         self.stamps = Stamps::of(&settings, defaults);
         self.policy.set_limits(limits, settings.limit_policy);
         self.lifetime.set_policy(&settings);
@@ -148,21 +152,13 @@ impl Queue {
     }
 
     /// Adds the messages of a batch as far as the limits allow.
-    pub(crate) fn enqueue(
-        &mut self,
-        now: Now,
-        batch: &mut Batch,
-        held_back: bool,
-    ) -> (Enqueued, Dropped) {
+    pub(crate) fn enqueue(&mut self, now: Now, batch: &mut Batch, held_back: bool) -> Enqueued {
         let mut rejected = Vec::new();
-        if let Some(groups) = self.messages.groups() {
-            // It has been done unless the settings have changed since.
-            batch.find_names(groups.naming());
-        }
+        self.find_groups(batch);
         if self.deleted {
             let all = 0..batch.len() as u32;
             rejected.extend(all.map(|index| Rejected { index, reason: Refusal::Deleted }));
-            return (Enqueued { accepted: 0, rejected }, Dropped::default());
+            return Enqueued { accepted: 0, rejected };
         }
         let before = self.policy.bytes();
         let added = if self.policy.admit_all(batch.len() as u64, batch.bytes(), held_back) {
@@ -178,13 +174,11 @@ impl Queue {
         self.counters.enqueued_messages += added.len;
         self.counters.enqueued_bytes += self.policy.bytes() - before;
         self.counters.refused += rejected.len() as u64;
-        let dropped = self.drop_overflow(now);
         if added.len > 0 {
-            self.distributor.call_browsers(&mut self.wakeups);
-            self.distributor.note_news();
+            self.note_arrival();
         }
         self.settle_down(now);
-        (Enqueued { accepted: added.len as u32, rejected }, dropped)
+        Enqueued { accepted: added.len as u32, rejected }
     }
 
     pub(crate) fn subscribe(
@@ -326,8 +320,8 @@ impl Queue {
         if condition.unused && consumers + producers > 0 {
             return Err(QueueError::InUse { name: name.to_owned(), consumers, producers });
         }
-        if condition.empty && !self.messages.is_empty() {
-            let messages = self.messages.len();
+        let messages = self.messages.len() + self.transacted().room.messages;
+        if condition.empty && messages > 0 {
             return Err(QueueError::NotEmpty { name: name.to_owned(), messages });
         }
         self.close();
@@ -339,19 +333,22 @@ impl Queue {
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
-        let counters = &self.counters;
+        let (counters, transacted) = (&self.counters, self.transacted());
         Statistics {
             msg_total_enqueues: counters.enqueued_messages,
             msg_total_dequeues: counters.dequeued_messages,
             byte_total_enqueues: counters.enqueued_bytes,
             byte_total_dequeues: counters.dequeued_bytes,
-            msg_depth: self.policy.messages(),
-            byte_depth: self.policy.bytes(),
+            msg_txn_enqueues: transacted.enqueued_messages,
+            msg_txn_dequeues: transacted.dequeued_messages,
+            byte_txn_enqueues: transacted.enqueued_bytes,
+            byte_txn_dequeues: transacted.dequeued_bytes,
+            msg_depth: self.policy.messages() - transacted.room.messages,
+            byte_depth: self.policy.bytes() - transacted.room.bytes,
             acquires: counters.acquires,
             releases: counters.releases,
             discards_ttl: counters.expired,
             discards_overflow: counters.refused,
-            discards_ring: counters.dropped,
             discards_subscriber: counters.rejected,
             discards_purge: counters.purged,
             unacked_messages: self.messages.len() - self.messages.available().len(),
@@ -395,6 +392,10 @@ impl Queue {
         std::mem::take(&mut self.wakeups)
     }
 
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.deleted
+    }
+
     pub(crate) fn messages_mut(&mut self) -> &mut Messages {
         &mut self.messages
     }
@@ -415,11 +416,24 @@ impl Queue {
             owner: consumer.options.owner,
             mode: consumer.options.mode,
             exclusive: consumer.options.exclusive,
-            held: consumer.holding.len(),
+            held: consumer.holding.len() + consumer.pledged,
             taken: consumer.taken,
             waiting: matches!(consumer.interest, Interest::Waiting(_)),
         };
         self.distributor.iter().map(report).collect()
+    }
+
+    fn find_groups(&self, batch: &mut Batch) {
+        if let Some(groups) = self.messages.groups() {
+            // It has been done unless the settings have changed since.
+            batch.find_groups(groups.grouping());
+        }
+    }
+
+    /// Messages have come in.
+    fn note_arrival(&mut self) {
+        self.distributor.call_browsers(&mut self.wakeups);
+        self.distributor.note_news();
     }
 
     /// Keeps the accounts after messages have left.
@@ -438,9 +452,6 @@ impl Queue {
     fn settle_down(&mut self, now: Now) {
         if self.deleted {
             return;
-        }
-        if self.policy.is_overrun() {
-            return self.close();
         }
         if self.producers.waiting() > 0 && !self.policy.is_closed() {
             let most = u64::from(self.policy.credit(u32::MAX, 1));
@@ -466,7 +477,7 @@ impl Queue {
 
     fn current_use(&self) -> Use {
         let links = (self.distributor.len() + self.producers.len()) as u64;
-        Use { links, messages: self.messages.len() }
+        Use { links, messages: self.messages.len() + self.transacted().room.messages }
     }
 
     /// Nothing goes in or out any more; those who are still linked are called to notice.

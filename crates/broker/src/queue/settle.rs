@@ -1,5 +1,6 @@
 //! What becomes of messages that consumers hold.
 
+use super::consumer::Hold;
 use super::{ConsumerId, Outcome, Queue, Settlement};
 use crate::message::Overlay;
 use crate::messages::Run;
@@ -16,7 +17,7 @@ impl Queue {
                 position.checked_sub(*first) == Some(index as u64)
             };
             let len = rest.iter().enumerate().take_while(|pair| follows(*pair)).count();
-            self.dequeue(id, self.known(*first, len));
+            self.dequeue(Hold::own(id), self.known(*first, len));
             rest = &rest[len..];
         }
         self.tidy(id);
@@ -26,7 +27,7 @@ impl Queue {
     /// Removes the messages of a range of positions that a consumer holds.
     pub(crate) fn accept_range(&mut self, now: Now, id: ConsumerId, first: u64, last: u64) {
         let end = last.saturating_add(1).min(self.messages.next_position());
-        self.dequeue(id, Run::new(first, end.saturating_sub(first)));
+        self.dequeue(Hold::own(id), Run::new(first, end.saturating_sub(first)));
         self.tidy(id);
         self.settle_down(now);
     }
@@ -40,8 +41,25 @@ impl Queue {
                     && settlement.outcome == first.outcome
             };
             let len = rest.iter().enumerate().take_while(|pair| follows(*pair)).count();
-            self.apply(now, id, self.known(first.position, len), &first.outcome);
+            let run = self.known(first.position, len);
+            self.apply(now, Hold::own(id), run, &first.outcome);
             rest = &rest[len..];
+        }
+        self.tidy(id);
+        self.settle_down(now);
+    }
+
+    /// Gives those messages of some runs that a consumer holds one outcome.
+    pub(crate) fn settle_runs(
+        &mut self,
+        now: Now,
+        id: ConsumerId,
+        runs: &[Run],
+        outcome: &Outcome,
+    ) {
+        for run in runs {
+            let run = self.known(run.first, run.len as usize);
+            self.apply(now, Hold::own(id), run, outcome);
         }
         self.tidy(id);
         self.settle_down(now);
@@ -55,7 +73,7 @@ impl Queue {
             self.distributor.call_browsers(&mut self.wakeups);
         } else {
             for position in positions {
-                self.release(now, id, self.known(*position, 1), false);
+                self.release(now, Hold::own(id), self.known(*position, 1), false);
             }
         }
         self.settle_down(now);
@@ -66,50 +84,58 @@ impl Queue {
         let Some(consumer) = self.distributor.get(id) else { return };
         let runs: Vec<Run> = consumer.holding.runs().collect();
         for run in runs {
-            self.apply(now, id, run, outcome);
+            self.apply(now, Hold::own(id), run, outcome);
         }
         self.settle_down(now);
     }
 
     /// The part of a run that has positions of this queue; peers name what they like.
-    fn known(&self, first: u64, len: usize) -> Run {
+    pub(super) fn known(&self, first: u64, len: usize) -> Run {
         let left = self.messages.next_position().saturating_sub(first);
         Run::new(if left == 0 { 0 } else { first }, left.min(len as u64))
     }
 
-    fn apply(&mut self, now: Now, id: ConsumerId, run: Run, outcome: &Outcome) {
+    /// Gives an outcome to those messages of a run that are held like this; returns how many have
+    /// left the queue.
+    pub(super) fn apply(&mut self, now: Now, hold: Hold, run: Run, outcome: &Outcome) -> u64 {
         match outcome {
-            Outcome::Accept => {
-                self.dequeue(id, run);
+            Outcome::Accept => self.dequeue(hold, run),
+            Outcome::Reject => {
+                let rejected = self.dequeue(hold, run);
+                self.counters.rejected += rejected;
+                rejected
             }
-            Outcome::Reject => self.counters.rejected += self.dequeue(id, run),
-            Outcome::Release => self.release(now, id, run, false),
+            Outcome::Release => {
+                self.release(now, hold, run, false);
+                0
+            }
             Outcome::Modify { failed, undeliverable_here, annotations } => {
                 if let Some(annotations) = annotations {
-                    self.annotate(id, run, annotations);
+                    self.annotate(hold, run, annotations);
                 }
                 if *undeliverable_here {
-                    self.exclude(id, run);
+                    self.exclude(hold, run);
                 }
-                self.release(now, id, run, *failed);
+                self.release(now, hold, run, *failed);
+                0
             }
         }
     }
 
     /// Removes those messages of a run that a consumer holds, and returns how many it were.
-    fn dequeue(&mut self, id: ConsumerId, run: Run) -> u64 {
-        let Some(consumer) = self.distributor.get_mut(id) else { return 0 };
-        let dequeued = self.messages.accept(run, id.slot);
+    fn dequeue(&mut self, hold: Hold, run: Run) -> u64 {
+        let Some(consumer) = self.distributor.get_mut(hold.id) else { return 0 };
+        let dequeued = self.messages.accept(run, hold.mark());
         let count = dequeued.messages();
-        consumer.holding.gave(run, count);
+        consumer.gave(hold, run, count);
         self.leave(dequeued);
         count
     }
 
-    fn release(&mut self, now: Now, id: ConsumerId, run: Run, failed: bool) {
-        let Some(consumer) = self.distributor.get_mut(id) else { return };
-        let returned = self.messages.release(run, id.slot, failed, now.mono_ms);
-        consumer.holding.gave(run, returned.messages);
+    fn release(&mut self, now: Now, hold: Hold, run: Run, failed: bool) {
+        let Some(consumer) = self.distributor.get_mut(hold.id) else { return };
+        let returned = self.messages.release(run, hold.mark(), failed, now.mono_ms);
+        consumer.gave(hold, run, returned.messages);
         self.counters.releases += returned.messages;
         if returned.messages > 0 {
             self.distributor.released(run, self.messages.available());
@@ -117,9 +143,9 @@ impl Queue {
         self.expired(returned.expired);
     }
 
-    fn annotate(&mut self, id: ConsumerId, run: Run, annotations: &Map) {
+    fn annotate(&mut self, hold: Hold, run: Run, annotations: &Map) {
         for position in run.first..run.end() {
-            if !self.messages.is_held(position, id.slot) {
+            if !self.messages.is_held(position, hold.mark()) {
                 continue;
             }
             let old = self.messages.overlay(position);
@@ -130,16 +156,19 @@ impl Queue {
         }
     }
 
-    fn exclude(&mut self, id: ConsumerId, run: Run) {
+    fn exclude(&mut self, hold: Hold, run: Run) {
+        if self.distributor.get(hold.id).is_none_or(|consumer| consumer.lingers) {
+            return;
+        }
         for position in run.first..run.end() {
-            if self.messages.is_held(position, id.slot) {
+            if self.messages.is_held(position, hold.mark()) {
                 let messages = &self.messages;
-                self.distributor.exclude(id, position, |position| messages.contains(position));
+                self.distributor.exclude(hold.id, position, |position| messages.contains(position));
             }
         }
     }
 
-    fn tidy(&mut self, id: ConsumerId) {
+    pub(super) fn tidy(&mut self, id: ConsumerId) {
         if let Some(consumer) = self.distributor.get_mut(id) {
             consumer.holding.tidy(|run| self.messages.held_in(run, id.slot));
         }

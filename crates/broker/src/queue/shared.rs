@@ -3,14 +3,15 @@
 use super::showing::Showing;
 use super::{
     ConsumerId, ConsumerOptions, DeleteIf, Enqueued, GroupReport, Mode, Outcome, ProducerId, Queue,
-    Refusal, Settlement, Statistics, TakeLimit, Taking,
+    Rejected, Room, Settlement, Statistics, TakeLimit, Taking,
 };
 use crate::budget::{Budget, Reservation};
 use crate::error::QueueError;
-use crate::message::{Batch, Taken};
+use crate::message::{Batch, Segment, Taken};
+use crate::messages::{Compaction, Messages, Run};
 use crate::node::Node;
-use crate::settings::{Limits, Naming, QueueSettings};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use crate::settings::{Grouping, Limits, QueueSettings};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use mochila_wire::Now;
 use std::fmt;
@@ -23,7 +24,7 @@ use std::sync::{Arc, Weak};
 /// the lock.
 ///
 /// A queue that has been deleted answers with [`QueueError::Deleted`], [`Taking::Gone`] or
-/// [`Refusal::Deleted`]; whoever was linked to it has been woken to see.
+/// [`Refusal::Deleted`](super::Refusal::Deleted); whoever was linked to it has been woken to see.
 /// Between finding a queue by name and linking to it, it may be deleted: look it up again then.
 pub struct SharedQueue {
     name: Box<str>,
@@ -31,8 +32,8 @@ pub struct SharedQueue {
     deleted: AtomicBool,
     /// When the node looks at this queue next. Written under the lock of the node's timers.
     timeout_ms: AtomicU64,
-    /// Whether its messages have names, to be known without the lock.
-    is_named: AtomicBool,
+    /// Whether its messages are grouped, to be known without the lock.
+    is_grouped: AtomicBool,
     node: Weak<Node>,
     this: Weak<SharedQueue>,
     reservation: Reservation,
@@ -61,18 +62,18 @@ impl SharedQueue {
     pub(crate) fn new(
         name: &str,
         settings: Arc<QueueSettings>,
-        (limits, naming): (Limits, Option<Naming>),
+        (limits, grouping): (Limits, Option<Grouping>),
         reservation: Reservation,
         node: &Arc<Node>,
     ) -> Arc<SharedQueue> {
         let budget = Arc::clone(node.budget());
-        let naming = naming.map(Arc::new);
-        let is_named = AtomicBool::new(naming.is_some());
-        let queue = Queue::new(settings, node.defaults(), limits, naming, budget);
+        let grouping = grouping.map(Arc::new);
+        let is_grouped = AtomicBool::new(grouping.is_some());
+        let queue = Queue::new(settings, node.defaults(), limits, grouping, budget);
         Arc::new_cyclic(|this| SharedQueue {
             name: name.into(),
             queue: Mutex::new(queue),
-            is_named,
+            is_grouped,
             deleted: AtomicBool::new(false),
             timeout_ms: AtomicU64::new(NEVER),
             node: Arc::downgrade(node),
@@ -103,27 +104,70 @@ impl SharedQueue {
 
     /// Adds the messages of a batch as far as the limits allow; empties the batch.
     pub fn enqueue(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        self.find_names(batch);
-        self.bring(now, batch, true)
+        self.find_groups(batch);
+        let result = self.visit(|queue| queue.enqueue(now, batch, true));
+        batch.clear();
+        result
     }
 
     /// Adds the messages of a batch of somebody to whom the queue gives no credit, and who cannot be
     /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
     pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        self.find_names(batch);
-        self.bring(now, batch, false)
+        self.find_groups(batch);
+        let result = self.visit(|queue| queue.enqueue(now, batch, false));
+        batch.clear();
+        result
     }
 
-    fn bring(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
-        let ((enqueued, dropped), wakeups) =
-            self.visit(|queue| queue.enqueue(now, batch, held_back));
-        batch.clear();
-        // Nothing is known yet of where dead letters go.
-        drop(dropped);
-        if enqueued.rejected.iter().any(|rejected| rejected.reason == Refusal::Overrun) {
-            tracing::warn!(queue = &*self.name, "a queue was at its limit and has deleted itself");
-        }
-        (enqueued, wakeups)
+    /// Keeps room for the messages of a batch, all or none.
+    pub(crate) fn reserve(
+        &self,
+        batch: &mut Batch,
+        is_held_back: bool,
+    ) -> (Result<(), Vec<Rejected>>, Wakeups) {
+        self.find_groups(batch);
+        self.visit(|queue| queue.reserve(batch, is_held_back))
+    }
+
+    /// Gives back room that was kept.
+    pub(crate) fn give_back_room(&self, now: Now, room: Room) -> Wakeups {
+        self.visit(|queue| queue.give_back_room(now, room)).1
+    }
+
+    /// Messages that a consumer holds get this outcome.
+    pub(crate) fn settle_runs(
+        &self,
+        now: Now,
+        id: ConsumerId,
+        runs: &[Run],
+        outcome: &Outcome,
+    ) -> Wakeups {
+        self.visit(|queue| queue.settle_runs(now, id, runs, outcome)).1
+    }
+
+    /// A transaction has these messages of a consumer now.
+    pub(crate) fn pledge(&self, now: Now, id: ConsumerId, runs: &[Run]) -> (u64, Wakeups) {
+        self.visit(|queue| queue.pledge(now, id, runs))
+    }
+
+    /// The consumer has messages again that a transaction had.
+    pub(crate) fn unpledge(&self, now: Now, id: ConsumerId, runs: &[Run]) -> Wakeups {
+        self.visit(|queue| queue.unpledge(now, id, runs)).1
+    }
+
+    /// Messages of a transaction that failed get this outcome.
+    pub(crate) fn redeem(
+        &self,
+        now: Now,
+        id: ConsumerId,
+        runs: &[Run],
+        outcome: &Outcome,
+    ) -> Wakeups {
+        self.visit(|queue| {
+            runs.iter().for_each(|run| queue.redeem(now, id, *run, outcome));
+            queue.redeemed(now, id);
+        })
+        .1
     }
 
     /// Adds a consumer. It is idle until it takes for the first time.
@@ -274,11 +318,11 @@ impl SharedQueue {
         let node = self.node.upgrade();
         let defaults = node.map(|node| *node.defaults()).unwrap_or_default();
         let limits = Limits::of(&settings, &defaults)?;
-        let naming = Naming::of(&settings)?;
+        let grouping = Grouping::of(&settings)?;
         let (result, wakeups) = self.visit(|queue| {
-            queue.set_settings(now, &self.name, settings, &defaults, (limits, naming))?;
+            queue.set_settings(now, &self.name, settings, &defaults, (limits, grouping))?;
             // Relaxed: what is sent meanwhile is looked at again under the lock.
-            self.is_named.store(queue.naming().is_some(), Ordering::Relaxed);
+            self.is_grouped.store(queue.grouping().is_some(), Ordering::Relaxed);
             Ok(())
         });
         result.map(|()| wakeups)
@@ -343,11 +387,11 @@ impl SharedQueue {
         &self.timeout_ms
     }
 
-    /// Finds the names of a batch's messages, if the queue needs them, while it is not locked.
-    fn find_names(&self, batch: &mut Batch) {
-        if self.is_named.load(Ordering::Relaxed) {
+    /// Finds the groups of a batch's messages, if the queue has groups, while it is not locked.
+    fn find_groups(&self, batch: &mut Batch) {
+        if self.is_grouped.load(Ordering::Relaxed) {
             let address = std::ptr::from_ref(self).addr();
-            batch.find_names_for(address, || lock(&self.queue).naming().cloned());
+            batch.find_groups_for(address, || lock(&self.queue).grouping().cloned());
         }
     }
 
@@ -358,14 +402,19 @@ impl SharedQueue {
     fn visit<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> (T, Wakeups) {
         let mut queue = lock(&self.queue);
         let result = change(&mut queue);
-        let showing = queue.plan_showing();
-        let mut wakeups = queue.take_wakeups();
-        let garbage = queue.messages_mut().take_garbage();
-        let compaction = queue.messages_mut().plan_compaction();
-        let timeout_ms = queue.next_timeout_ms().unwrap_or(NEVER);
-        let last = queue.take_last();
+        let aftermath = Aftermath::of(&mut queue);
         drop(queue);
+        (result, self.follow(aftermath))
+    }
 
+    /// The queue, locked for a transaction that changes others in the same step.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Queue> {
+        lock(&self.queue)
+    }
+
+    /// Does what has to be done after a change, once the lock has been released.
+    pub(crate) fn follow(&self, aftermath: Aftermath) -> Wakeups {
+        let Aftermath { showing, mut wakeups, garbage, compaction, timeout_ms, last } = aftermath;
         if let Some(showing) = showing {
             wakeups.merge(self.show(showing));
         }
@@ -394,7 +443,32 @@ impl SharedQueue {
         if self.budget().is_resume_due() {
             wakeups.merge(self.budget().resume());
         }
-        (result, wakeups)
+        wakeups
+    }
+}
+
+/// What is left to do after a change to a queue, without its lock.
+#[must_use = "whoever has to be woken waits for ever"]
+pub(crate) struct Aftermath {
+    showing: Option<Box<Showing>>,
+    wakeups: Wakeups,
+    garbage: Vec<Arc<Segment>>,
+    compaction: Option<Compaction>,
+    timeout_ms: u64,
+    /// What is left of a queue that has been deleted.
+    last: Option<(Messages, Statistics)>,
+}
+
+impl Aftermath {
+    /// Takes it out of a queue that has been changed.
+    pub(crate) fn of(queue: &mut Queue) -> Aftermath {
+        let showing = queue.plan_showing();
+        let wakeups = queue.take_wakeups();
+        let garbage = queue.messages_mut().take_garbage();
+        let compaction = queue.messages_mut().plan_compaction();
+        let timeout_ms = queue.next_timeout_ms().unwrap_or(NEVER);
+        let last = queue.take_last();
+        Aftermath { showing, wakeups, garbage, compaction, timeout_ms, last }
     }
 }
 

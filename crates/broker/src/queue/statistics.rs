@@ -13,7 +13,6 @@ pub(crate) struct Counters {
     pub(crate) refused: u64,
     pub(crate) rejected: u64,
     pub(crate) purged: u64,
-    pub(crate) dropped: u64,
     pub(crate) most_consumers: u32,
 }
 
@@ -55,6 +54,14 @@ statistics! {
     byte_total_enqueues = "byteTotalEnqueues",
     /// Encoded bytes that have gone.
     byte_total_dequeues = "byteTotalDequeues",
+    /// Messages that transactions have brought.
+    msg_txn_enqueues = "msgTxnEnqueues",
+    /// Messages that transactions have taken out.
+    msg_txn_dequeues = "msgTxnDequeues",
+    /// Encoded bytes that transactions have brought.
+    byte_txn_enqueues = "byteTxnEnqueues",
+    /// Encoded bytes that transactions have taken out.
+    byte_txn_dequeues = "byteTxnDequeues",
     /// Messages in the queue, acquired ones included.
     msg_depth = "msgDepth",
     /// Encoded bytes in the queue.
@@ -67,8 +74,6 @@ statistics! {
     discards_ttl = "discardsTtl",
     /// Messages that were refused because of a limit.
     discards_overflow = "discardsOverflow",
-    /// Messages that were dropped to make room for others.
-    discards_ring = "discardsRing",
     /// Messages that a consumer has rejected.
     discards_subscriber = "discardsSubscriber",
     /// Messages that were purged.

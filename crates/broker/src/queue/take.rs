@@ -42,7 +42,8 @@ impl Queue {
         if self.deleted {
             return Taking::Gone;
         }
-        let Some(consumer) = self.distributor.get(id) else { return Taking::Gone };
+        let consumer = self.distributor.get(id).filter(|consumer| !consumer.lingers);
+        let Some(consumer) = consumer else { return Taking::Gone };
         out.set_stamps(self.stamps.as_ref());
         let is_satisfied = if consumer.is_browser() {
             self.browse(now, id, limit, out)

@@ -2,8 +2,8 @@
 //! hand, and a list of who has been woken.
 
 use mochila_broker::{
-    Added, BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, Delivery, Enqueued,
-    MessageMeta, Outcome, ProducerId, QueueSettings, Settlement, SharedQueue, Statistics,
+    Added, Batch, BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, Delivery,
+    Enqueued, MessageMeta, Outcome, ProducerId, QueueSettings, Settlement, SharedQueue, Statistics,
     TakeLimit, Taken, Taking, Wake, Waker, Wakeups,
 };
 use mochila_wire::section::scan;
@@ -119,6 +119,18 @@ impl QueueBench {
     }
 
     pub(crate) fn send_messages(&mut self, messages: Vec<Message>) -> Enqueued {
+        let (now, queue) = (self.now, Arc::clone(&self.queue));
+        let (enqueued, wakeups) = self.batch(messages, |batch| queue.enqueue(now, batch));
+        wakeups.perform();
+        enqueued
+    }
+
+    /// Does something with a batch of messages.
+    pub(crate) fn batch<T>(
+        &mut self,
+        messages: Vec<Message>,
+        f: impl FnOnce(&mut Batch) -> T,
+    ) -> T {
         let mut builder = BatchBuilder::new();
         let mut buffer = Vec::new();
         for message in &messages {
@@ -129,10 +141,7 @@ impl QueueBench {
             let meta = MessageMeta::read(&sections, bytes);
             builder.push(start..buffer.len(), &sections, meta);
         }
-        let batch = builder.finish(&buffer, self.broker.budget()).unwrap();
-        let (enqueued, wakeups) = self.queue.enqueue(self.now, batch);
-        wakeups.perform();
-        enqueued
+        f(builder.finish(&buffer, self.broker.budget()).unwrap())
     }
 
     pub(crate) fn take(&mut self, consumer: BenchConsumer, most: u32) -> Got {

@@ -19,6 +19,7 @@
 mod directory;
 mod group;
 mod link;
+mod name;
 
 pub(crate) use link::Link;
 
@@ -26,8 +27,8 @@ use super::entries::{BLOCK, Entries};
 use super::entry::NOBODY;
 use super::{Positions, Run};
 use crate::budget::{Budget, Reservation};
-use crate::message::MessageName;
-use crate::settings::Naming;
+use crate::message::MessageGroup;
+use crate::settings::Grouping;
 use directory::Directory;
 use group::Group;
 use link::UNGROUPED;
@@ -36,7 +37,7 @@ use std::sync::Arc;
 /// The groups of a queue.
 #[derive(Debug)]
 pub(crate) struct Groups {
-    naming: Arc<Naming>,
+    grouping: Arc<Grouping>,
     directory: Directory,
     /// What anybody may take: the oldest message of each free group, and those in no group.
     free: Positions,
@@ -73,9 +74,9 @@ enum Seat {
 }
 
 impl Groups {
-    pub(crate) fn new(naming: Arc<Naming>, budget: &Arc<Budget>) -> Groups {
+    pub(crate) fn new(grouping: Arc<Grouping>, budget: &Arc<Budget>) -> Groups {
         Groups {
-            naming,
+            grouping,
             directory: Directory::default(),
             free: Positions::default(),
             owned: Vec::new(),
@@ -87,8 +88,8 @@ impl Groups {
         }
     }
 
-    pub(crate) fn naming(&self) -> &Arc<Naming> {
-        &self.naming
+    pub(crate) fn grouping(&self) -> &Arc<Grouping> {
+        &self.grouping
     }
 
     /// What anybody may take.
@@ -138,7 +139,7 @@ impl Groups {
 
     /// Finds the group of a message that is being enqueued.
     #[inline]
-    pub(crate) fn link(&mut self, group: Option<MessageName<'_>>) -> Link {
+    pub(crate) fn link(&mut self, group: Option<MessageGroup<'_>>) -> Link {
         let Some(named) = group else { return Link::NONE };
         let number = self.directory.find(&named);
         if named.is_last {

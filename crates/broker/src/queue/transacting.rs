@@ -1,0 +1,152 @@
+//! What a queue does for transactions: it keeps room for what they bring, and keeps what they take
+//! away from everybody else.
+
+use super::consumer::Hold;
+use super::{ConsumerId, Outcome, Queue, Refusal, Rejected};
+use crate::message::Batch;
+use crate::messages::Run;
+use mochila_wire::Now;
+
+/// What transactions have in a queue, and have done with it; there only if any did something.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Transacted {
+    /// Room that is kept for messages that are not in the queue yet.
+    pub(crate) room: Room,
+    pub(crate) enqueued_messages: u64,
+    pub(crate) enqueued_bytes: u64,
+    pub(crate) dequeued_messages: u64,
+    pub(crate) dequeued_bytes: u64,
+}
+
+/// Room in a queue for the messages of a transaction. It is either filled or given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "the queue would be narrower for ever"]
+pub(crate) struct Room {
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Room {
+    /// The room that a batch takes.
+    pub(crate) fn of(batch: &Batch) -> Room {
+        Room { messages: batch.len() as u64, bytes: batch.bytes() }
+    }
+}
+
+impl Queue {
+    /// Keeps room for all messages of a batch, or for none: those that do not fit are the error.
+    pub(crate) fn reserve(&mut self, batch: &Batch, held_back: bool) -> Result<(), Vec<Rejected>> {
+        if self.deleted {
+            let all = 0..batch.len() as u32;
+            return Err(all.map(|index| Rejected { index, reason: Refusal::Deleted }).collect());
+        }
+        let room = Room::of(batch);
+        if !self.policy.admit_all(room.messages, room.bytes, held_back) {
+            let mut admitted = Room::default();
+            let mut rejected = Vec::new();
+            for (index, message) in batch.messages.iter().enumerate() {
+                match self.policy.admit(message) {
+                    Ok(()) => {
+                        admitted.messages += 1;
+                        admitted.bytes += message.size;
+                    }
+                    Err(reason) => rejected.push(Rejected { index: index as u32, reason }),
+                }
+            }
+            if !rejected.is_empty() {
+                self.counters.refused += rejected.len() as u64;
+                self.policy.give_back(admitted);
+                return Err(rejected);
+            }
+        }
+        let kept = &mut self.transacted_mut().room;
+        kept.messages += room.messages;
+        kept.bytes += room.bytes;
+        Ok(())
+    }
+
+    /// Gives back room that is not needed.
+    pub(crate) fn give_back_room(&mut self, now: Now, room: Room) {
+        self.take_room(room);
+        self.policy.give_back(room);
+        self.settle_down(now);
+    }
+
+    /// Adds the messages of a batch for which room has been kept; they came at `came`.
+    pub(crate) fn fill_room(&mut self, now: Now, came: Now, batch: &mut Batch) {
+        let room = Room::of(batch);
+        self.take_room(room);
+        self.find_groups(batch);
+        let added = self.messages.enqueue(came, batch, |_, _| true);
+        self.counters.enqueued_messages += added.len;
+        self.counters.enqueued_bytes += room.bytes;
+        let transacted = self.transacted_mut();
+        transacted.enqueued_messages += added.len;
+        transacted.enqueued_bytes += room.bytes;
+        self.note_arrival();
+        self.settle_down(now);
+    }
+
+    /// A transaction has those messages of some runs now that the consumer held; returns how many.
+    pub(crate) fn pledge(&mut self, now: Now, id: ConsumerId, runs: &[Run]) -> u64 {
+        let mut pledged = 0;
+        for run in runs {
+            let run = self.known(run.first, run.len as usize);
+            pledged += self.hand_over(Hold::own(id), Hold::pledged(id), run);
+        }
+        self.tidy(id);
+        self.settle_down(now);
+        pledged
+    }
+
+    /// The consumer has messages again that it had given to a transaction.
+    pub(crate) fn unpledge(&mut self, now: Now, id: ConsumerId, runs: &[Run]) {
+        for run in runs {
+            let run = self.known(run.first, run.len as usize);
+            self.hand_over(Hold::pledged(id), Hold::own(id), run);
+        }
+        self.settle_down(now);
+    }
+
+    /// The outcome of a message of a transaction that succeeds, or that it has if it does not.
+    pub(crate) fn redeem(&mut self, now: Now, id: ConsumerId, run: Run, outcome: &Outcome) {
+        let before = self.counters;
+        let run = self.known(run.first, run.len as usize);
+        let left = self.apply(now, Hold::pledged(id), run, outcome);
+        let bytes = self.counters.dequeued_bytes - before.dequeued_bytes;
+        if left > 0 {
+            let transacted = self.transacted_mut();
+            transacted.dequeued_messages += left;
+            transacted.dequeued_bytes += bytes;
+        }
+    }
+
+    /// A transaction has said all about a consumer's messages.
+    pub(crate) fn redeemed(&mut self, now: Now, id: ConsumerId) {
+        self.distributor.forget(id);
+        self.settle_down(now);
+    }
+
+    /// What transactions have here and have done.
+    pub(super) fn transacted(&self) -> Transacted {
+        self.transacted.as_deref().copied().unwrap_or_default()
+    }
+
+    fn hand_over(&mut self, from: Hold, to: Hold, run: Run) -> u64 {
+        let Some(consumer) = self.distributor.get_mut(from.id) else { return 0 };
+        let count = self.messages.hand_over(run, from.mark(), to.mark());
+        consumer.gave(from, run, count);
+        consumer.got(to, run, count);
+        count
+    }
+
+    fn take_room(&mut self, room: Room) {
+        let kept = &mut self.transacted_mut().room;
+        kept.messages -= room.messages;
+        kept.bytes -= room.bytes;
+    }
+
+    fn transacted_mut(&mut self) -> &mut Transacted {
+        self.transacted.get_or_insert_default()
+    }
+}

@@ -1,0 +1,286 @@
+//! Transactions: messages that come and outcomes that count together, or not at all (part 4).
+//!
+//! ```text
+//!              enqueue, settle                    commit
+//!   begin ──▶ open ──────────────▶ open ──────────────────────▶ committed
+//!              │ something was refused, a queue went, time is up
+//!              ▼                              rollback
+//!            doomed ────────────────────────────────────────▶ rolled back
+//! ```
+//!
+//! What can fail fails when it is asked for, not when it is committed: a message has its memory
+//! and its room in the queue from the moment it comes, and a message that is settled is the
+//! transaction's alone. So a commit is applied to all queues in one step, under the locks of all of
+//! them, and nobody sees a part of it.
+
+mod fault;
+mod part;
+mod settings;
+
+pub use fault::Fault;
+pub use part::Held;
+pub use settings::{TransactionSettings, TransactionTotals};
+
+pub(crate) use settings::Totals;
+
+use crate::budget::Reservation;
+use crate::message::Batch;
+use crate::node::Node;
+use crate::queue::{Aftermath, Enqueued, Outcome, Refusal, Rejected, Settlement, SharedQueue};
+use crate::wake::Wakeups;
+use mochila_wire::Now;
+use part::{Part, Pledge, Post};
+use std::sync::Arc;
+
+/// One transaction. It ends with [`Transaction::commit`] or [`Transaction::rollback`].
+///
+/// It is a machine without a lock of its own: whoever serves the connection that declared it has
+/// it. Its queues are locked while it is changed, each for itself, and all at once by a commit.
+#[derive(Debug)]
+#[must_use = "queues keep room for it, and its messages from others, until it ends"]
+pub struct Transaction {
+    node: Arc<Node>,
+    /// What it has done at each queue, in the order in which they were used first.
+    parts: Vec<Part>,
+    operations: u64,
+    bytes: u64,
+    /// Pays for what is kept of the outcomes told in it.
+    notes: Reservation,
+    /// Why it can only be rolled back.
+    fault: Option<Fault>,
+}
+
+impl Transaction {
+    pub(crate) fn new(node: &Arc<Node>) -> Transaction {
+        node.totals().begun();
+        Transaction {
+            parts: Vec::new(),
+            operations: 0,
+            bytes: 0,
+            notes: Reservation::nothing(node.budget()),
+            fault: None,
+            node: Arc::clone(node),
+        }
+    }
+
+    /// Why it can only be rolled back, if so.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.fault.as_ref()
+    }
+
+    /// Takes the messages of a batch for a queue, which gets them if the transaction succeeds;
+    /// empties the batch.
+    ///
+    /// All of them have their room in the queue from now on, or the transaction is doomed.
+    pub fn enqueue(
+        &mut self,
+        now: Now,
+        queue: &Arc<SharedQueue>,
+        batch: &mut Batch,
+        is_held_back: bool,
+    ) -> (Enqueued, Wakeups) {
+        let count = batch.len() as u32;
+        let mut wakeups = Wakeups::new();
+        let note = count as usize * part::MESSAGE_NOTE;
+        let counted = self.check_queue(queue);
+        let counted = counted.and_then(|()| self.count(u64::from(count), batch.bytes(), note));
+        let paid = match counted {
+            Ok(paid) => paid,
+            Err(fault) => {
+                batch.clear();
+                wakeups.merge(self.doom(now, fault));
+                return (refused(count), wakeups);
+            }
+        };
+        let (reserved, woken) = queue.reserve(batch, is_held_back);
+        wakeups.merge(woken);
+        let rejected = match reserved {
+            Ok(()) => {
+                self.part(queue).posts.push(Post { came: now, batch: batch.take(), _paid: paid });
+                Vec::new()
+            }
+            Err(rejected) => {
+                batch.clear();
+                if let Some(first) = rejected.first() {
+                    wakeups.merge(self.doom(now, Fault::Refused(first.reason)));
+                }
+                rejected
+            }
+        };
+        (Enqueued { accepted: count - rejected.len() as u32, rejected }, wakeups)
+    }
+
+    /// Messages that a consumer holds are accepted, by their positions, if the transaction
+    /// succeeds.
+    pub fn accept(&mut self, now: Now, held: &Held<'_>, positions: &[u64]) -> Wakeups {
+        let mut pledges = Vec::new();
+        part::pledge(&mut pledges, positions.iter().copied(), &Outcome::Accept);
+        self.retire(now, held, pledges)
+    }
+
+    /// Messages that a consumer holds get these outcomes if the transaction succeeds.
+    pub fn settle(&mut self, now: Now, held: &Held<'_>, settlements: &[Settlement]) -> Wakeups {
+        let mut pledges = Vec::new();
+        let mut rest = settlements;
+        while let Some(first) = rest.first() {
+            let same = rest.iter().take_while(|next| next.outcome == first.outcome).count();
+            let positions = rest[..same].iter().map(|settlement| settlement.position);
+            part::pledge(&mut pledges, positions, &first.outcome);
+            rest = &rest[same..];
+        }
+        self.retire(now, held, pledges)
+    }
+
+    /// The consumer is to have messages again that it has not settled, as the transaction fails.
+    pub fn give_back(&mut self, now: Now, held: &Held<'_>, positions: &[u64]) -> Wakeups {
+        let mut pledges = Vec::new();
+        part::pledge(&mut pledges, positions.iter().copied(), &Outcome::Release);
+        held.queue.unpledge(now, held.consumer, &part::runs_of(&pledges))
+    }
+
+    /// It can only be rolled back from now on. What it has brought is given up at once.
+    pub fn doom(&mut self, now: Now, fault: Fault) -> Wakeups {
+        self.fault.get_or_insert(fault);
+        let mut wakeups = Wakeups::new();
+        for part in &mut self.parts {
+            wakeups.merge(part.give_up_posts(now));
+        }
+        wakeups
+    }
+
+    /// Does all of it, at all queues in one step; or none, and says why.
+    pub fn commit(mut self, now: Now) -> (Result<(), Fault>, Wakeups) {
+        if let Some(fault) = self.fault.take() {
+            return (Err(fault), self.rollback(now));
+        }
+        let mut queues: Vec<_> = self.parts.iter().map(|part| Arc::clone(&part.queue)).collect();
+        // Whoever locks several does so in this order.
+        queues.sort_by(|a, b| in_order(a).cmp(&in_order(b)));
+        let mut locked: Vec<_> = queues.iter().map(|queue| queue.lock()).collect();
+        let at = |part: &Part| queues.iter().position(|queue| Arc::ptr_eq(queue, &part.queue));
+        let order: Vec<usize> = self.parts.iter().filter_map(at).collect();
+        let gone = self
+            .parts
+            .iter()
+            .zip(&order)
+            .find(|(part, index)| !part.posts.is_empty() && locked[**index].is_deleted());
+        if let Some((part, _)) = gone {
+            let fault = Fault::QueueDeleted { name: part.queue.name().to_owned() };
+            drop(locked);
+            return (Err(fault), self.rollback(now));
+        }
+        for (part, index) in self.parts.iter_mut().zip(&order) {
+            part.commit(now, &mut locked[*index]);
+        }
+        let aftermaths: Vec<Aftermath> =
+            order.iter().map(|index| Aftermath::of(&mut locked[*index])).collect();
+        drop(locked);
+        let mut wakeups = Wakeups::new();
+        for (part, aftermath) in self.parts.iter().zip(aftermaths) {
+            wakeups.merge(part.queue.follow(aftermath));
+        }
+        self.node.totals().committed();
+        (Ok(()), wakeups)
+    }
+
+    /// Does none of it: what it has brought is gone, and messages that were settled in it get the
+    /// outcome that they have without one.
+    pub fn rollback(self, now: Now) -> Wakeups {
+        self.roll_back(now, None)
+    }
+
+    /// Does none of it, as its connection broke: messages that were settled in it get this outcome.
+    pub fn rollback_with(self, now: Now, outcome: &Outcome) -> Wakeups {
+        self.roll_back(now, Some(outcome))
+    }
+
+    fn roll_back(mut self, now: Now, outcome: Option<&Outcome>) -> Wakeups {
+        let mut wakeups = Wakeups::new();
+        for part in &mut self.parts {
+            wakeups.merge(part.give_up_posts(now));
+            wakeups.merge(part.give_up_pledges(now, outcome));
+        }
+        self.node.totals().rolled_back();
+        wakeups
+    }
+
+    fn retire(&mut self, now: Now, held: &Held<'_>, pledges: Vec<Pledge>) -> Wakeups {
+        let count = pledges.iter().map(|pledge| pledge.run.len).sum();
+        let runs = part::runs_of(&pledges);
+        let unsettled = if held.settled { 0 } else { count as usize * part::UNSETTLED_NOTE };
+        let note = pledges.len() * size_of::<Pledge>() + unsettled;
+        let counted = self.check_queue(held.queue);
+        match counted.and_then(|()| self.count(count, 0, note)) {
+            Ok(paid) => self.notes.merge(paid),
+            Err(fault) => {
+                let mut wakeups = self.doom(now, fault);
+                if held.settled {
+                    // Nothing more is kept of a transaction that fails.
+                    let outcome = held.default_outcome;
+                    wakeups.merge(held.queue.settle_runs(now, held.consumer, &runs, outcome));
+                }
+                return wakeups;
+            }
+        }
+        let (_, wakeups) = held.queue.pledge(now, held.consumer, &runs);
+        self.part(held.queue).note(held, pledges);
+        wakeups
+    }
+
+    /// Whether it may use this queue besides those that it uses already.
+    fn check_queue(&self, queue: &Arc<SharedQueue>) -> Result<(), Fault> {
+        let is_known = self.parts.iter().rev().any(|part| Arc::ptr_eq(&part.queue, queue));
+        match is_known || self.parts.len() < MOST_QUEUES {
+            true => Ok(()),
+            false => Err(Fault::TooManyQueues { limit: MOST_QUEUES }),
+        }
+    }
+
+    /// Counts what is to be done and pays for the note of it; an error if it is too much, or
+    /// useless by now.
+    fn count(
+        &mut self,
+        operations: u64,
+        bytes: u64,
+        note_bytes: usize,
+    ) -> Result<Reservation, Fault> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        let settings = self.node.transactions();
+        if self.operations + operations > settings.max_operations {
+            return Err(Fault::TooManyOperations { limit: settings.max_operations });
+        }
+        if settings.max_bytes > 0 && self.bytes + bytes > settings.max_bytes {
+            return Err(Fault::TooManyBytes { limit: settings.max_bytes });
+        }
+        let paid = self.node.budget().reserve(note_bytes as u64).map_err(Fault::NoMemory)?;
+        self.operations += operations;
+        self.bytes += bytes;
+        Ok(paid)
+    }
+
+    fn part(&mut self, queue: &Arc<SharedQueue>) -> &mut Part {
+        let known = self.parts.iter().position(|part| Arc::ptr_eq(&part.queue, queue));
+        let index = known.unwrap_or_else(|| {
+            self.parts.push(Part::new(queue));
+            self.parts.len() - 1
+        });
+        &mut self.parts[index]
+    }
+}
+
+/// By what queues are put in order: their names, as long as they are there. One that is gone may
+/// have had the name of another.
+fn in_order(queue: &Arc<SharedQueue>) -> (&str, usize) {
+    (queue.name(), Arc::as_ptr(queue).addr())
+}
+
+/// The answer to messages of a transaction that can only be rolled back.
+fn refused(count: u32) -> Enqueued {
+    let reject = |index| Rejected { index, reason: Refusal::Doomed };
+    Enqueued { accepted: 0, rejected: (0..count).map(reject).collect() }
+}
+
+/// A transaction is about no more queues than this: a commit locks all of them.
+const MOST_QUEUES: usize = 1024;

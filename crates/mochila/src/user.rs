@@ -82,7 +82,9 @@ impl File {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory)?;
         }
-        Ok(Users::new(path))
+        // A named file may be that of a broker whose data directory is another one.
+        let mark = config.users_mark().filter(|_| self.users_file.is_none());
+        Ok(Users::new(path).remembered_by(mark))
     }
 }
 

@@ -20,8 +20,17 @@ impl Broker {
 
     /// Starts a broker whose log lines go somewhere.
     fn start_with_log(options: &[&str], log: impl Into<Stdio>) -> Self {
-        let mut process = serve(options)
-            .args(["-p", "0", "--interface", "127.0.0.1", "--no-data-dir"])
+        Self::spawn(serve(options).arg("--no-data-dir"), log)
+    }
+
+    /// Starts a broker that may use the data directory among its options.
+    fn start_in_data_dir(options: &[&str]) -> Self {
+        Self::spawn(&mut serve(options), Stdio::null())
+    }
+
+    fn spawn(command: &mut Command, log: impl Into<Stdio>) -> Self {
+        let mut process = command
+            .args(["-p", "0", "--interface", "127.0.0.1"])
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -274,6 +283,35 @@ fn the_log_says_who_was_not_let_in_and_why() {
     assert!(warnings[0].contains(r#"user="a\nb""#), "{warnings:?}");
     drop(broker);
     let _ = (std::fs::remove_file(&log), std::fs::remove_file(&users));
+}
+
+#[test]
+fn a_user_who_was_added_is_remembered_without_the_users_file() {
+    let directory = scratch("moved.data");
+    let log = scratch("moved.log");
+    let data_dir = ["--data-dir", &directory];
+    let mut add = Command::new(env!("CARGO_BIN_EXE_mochila"));
+    add.args(["user", "add", "ann"]).args(data_dir).stdin(Stdio::piped());
+    let mut add = add.spawn().unwrap();
+    add.stdin.take().unwrap().write_all(b"s3cret\n").unwrap();
+    assert!(add.wait().unwrap().success());
+    std::fs::remove_file(format!("{directory}/users")).unwrap();
+
+    let options = ["--data-dir", &directory, "--log-to-file", &log];
+    let broker = Broker::start_in_data_dir(&options);
+    let mut client = broker.connect();
+    client.write_all(b"AMQP\x00\x01\x00\x00").unwrap();
+    let mut answer = Vec::new();
+    let _ = client.read_to_end(&mut answer);
+    assert!(answer.starts_with(b"AMQP\x03"), "{answer:?}");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let warnings: Vec<_> = text.lines().filter(|line| line.contains("WARN")).collect();
+    assert_eq!(warnings.len(), 1, "{text}");
+    for word in ["nobody is let in", "mochila user add", "had-users"] {
+        assert!(warnings[0].contains(word), "{warnings:?}");
+    }
+    drop(broker);
+    let _ = (std::fs::remove_file(&log), std::fs::remove_dir_all(&directory));
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod value;
 pub use documentation::documentation;
 pub use flags::{arguments, from_matches};
 
+use crate::users::UsersMark;
 use std::path::PathBuf;
 use std::thread;
 
@@ -123,6 +124,11 @@ impl Config {
     /// The users file: the chosen one, or `users` in the data directory.
     pub fn users_file(&self) -> Option<PathBuf> {
         self.users_file.clone().or_else(|| self.data_dir().map(|dir| dir.join("users")))
+    }
+
+    /// What says that there have been users; nothing if there is no data directory.
+    pub fn users_mark(&self) -> Option<UsersMark> {
+        self.data_dir().map(|dir| UsersMark::new(dir.join("had-users")))
     }
 
     /// Checks what no single setting can check.

@@ -21,4 +21,4 @@ mod worker;
 pub use config::{Config, ConfigError};
 pub use memory::Memory;
 pub use server::{Server, ServerError, Stopper};
-pub use users::{Presence, Users, UsersError};
+pub use users::{Presence, Users, UsersError, UsersMark};

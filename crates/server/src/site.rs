@@ -82,7 +82,7 @@ fn users(config: &Config) -> Result<Option<Users>, UsersError> {
     let Some(path) = config.users_file().filter(|_| config.auth) else { return Ok(None) };
     let is_named = config.users_file.is_some();
     let presence = if is_named { Presence::Required } else { Presence::Optional };
-    Users::open(path, presence).map(Some)
+    Users::new(path).remembered_by(config.users_mark()).open(presence).map(Some)
 }
 
 /// What every connection's engine is told.

@@ -1,5 +1,7 @@
 //! Who may connect.
 
+mod mark;
+
 use argon2::password_hash::rand_core::OsRng;
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -13,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tracing::{info, warn};
 
+pub use mark::UsersMark;
+
 /// The users file: a line `name:hash` for each user, with the argon2id hash of the password; lines
 /// that begin with `#` are comments.
 ///
@@ -22,6 +26,7 @@ use tracing::{info, warn};
 #[derive(Debug)]
 pub struct Users {
     path: PathBuf,
+    mark: Option<UsersMark>,
     loaded: Mutex<Loaded>,
 }
 
@@ -42,6 +47,14 @@ pub enum UsersError {
     File {
         /// The file.
         path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// That there are users cannot be remembered.
+    #[error("{path}: {error}")]
+    Mark {
+        /// The file that would say so.
+        path: String,
         /// What the system says.
         error: io::Error,
     },
@@ -77,19 +90,30 @@ pub enum UsersError {
 impl Users {
     /// Names the file, which need not exist: then there are no users.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), loaded: Mutex::default() }
+        Self { path: path.into(), mark: None, loaded: Mutex::default() }
     }
 
-    /// Names the file, and reads it.
+    /// Remembers from now on, in another file, that there are users.
+    #[must_use]
+    pub fn remembered_by(self, mark: Option<UsersMark>) -> Self {
+        Self { mark, ..self }
+    }
+
+    /// Reads the file as a broker does that starts: where there have been users, their file is
+    /// missed.
     ///
     /// # Errors
     /// If the file cannot be read, has a line that says nothing, or is required and not there.
-    pub fn open(path: impl Into<PathBuf>, presence: Presence) -> Result<Self, UsersError> {
-        let users = Self::new(path);
-        if !users.read()?.has_appeared && presence == Presence::Required {
-            return Err(UsersError::Missing(users.path.display().to_string()));
+    pub fn open(self, presence: Presence) -> Result<Self, UsersError> {
+        let is_there = self.read()?.has_appeared;
+        if is_there {
+            self.remember();
+        } else if presence == Presence::Required {
+            return Err(UsersError::Missing(self.path.display().to_string()));
+        } else if let Some(mark) = self.mark.as_ref().filter(|mark| mark.is_there()) {
+            self.miss(mark);
         }
-        Ok(users)
+        Ok(self)
     }
 
     /// The file.
@@ -178,6 +202,32 @@ impl Users {
         right
     }
 
+    /// Treats the file, which is not there, as one that has gone while somebody looked.
+    fn miss(&self, mark: &UsersMark) {
+        warn!(
+            users_file = %self.path.display(),
+            "there have been users, and the users file is gone: nobody is let in until it is back or \
+             there are new users (`mochila user add NAME`); to let clients on this machine in without \
+             a name, remove {mark} and start the broker anew"
+        );
+        let mut loaded = self.lock();
+        loaded.has_appeared = true;
+        // It has just been said.
+        loaded.complaint = self.refresh(&mut loaded).err().map(|error| error.to_string());
+    }
+
+    /// Remembers that there are users; a broker that cannot goes on.
+    fn remember(&self) {
+        if let Err(error) = self.leave_mark() {
+            warn!("that there are users cannot be remembered: {error}");
+        }
+    }
+
+    fn leave_mark(&self) -> Result<(), UsersError> {
+        let Some(mark) = &self.mark else { return Ok(()) };
+        mark.leave().map_err(|error| UsersError::Mark { path: mark.to_string(), error })
+    }
+
     /// What is known of the file, after a look whether it has changed. Trouble is logged once.
     fn load(&self) -> MutexGuard<'_, Loaded> {
         let mut loaded = self.lock();
@@ -197,6 +247,9 @@ impl Users {
                     loaded.complaint = Some(complaint);
                 }
             }
+        }
+        if loaded.has_appeared && !had_appeared {
+            self.remember();
         }
         loaded.is_watched = true;
         loaded
@@ -247,6 +300,7 @@ impl Users {
 
     /// Puts a new file in the place of the old one, in one step.
     fn save(&self, loaded: &mut Loaded) -> Result<(), UsersError> {
+        self.leave_mark()?;
         let mut text = String::new();
         if loaded.hashes.is_empty() {
             text.push_str(NO_USERS);
@@ -496,7 +550,7 @@ mod tests {
         tool.remove("a").unwrap();
         assert!(!broker.verify("a", "b"));
         assert!(!broker.is_absent());
-        let restarted = Users::open(broker.path(), Presence::Optional).unwrap();
+        let restarted = Users::new(broker.path()).open(Presence::Optional).unwrap();
         assert!(!restarted.is_absent() && !restarted.verify("a", "b"));
     }
 
@@ -506,15 +560,15 @@ mod tests {
         let users = bench.users();
         fs::create_dir_all(&bench.directory).unwrap();
         fs::write(users.path(), "").unwrap();
-        assert!(!Users::open(users.path(), Presence::Required).unwrap().is_absent());
+        assert!(!users.open(Presence::Required).unwrap().is_absent());
     }
 
     #[test]
     fn a_file_that_is_required_and_missing_is_an_error_that_names_it() {
         let bench = Bench::new("missing");
         let path = bench.users().path;
-        assert!(Users::open(&path, Presence::Optional).unwrap().is_absent());
-        let error = Users::open(&path, Presence::Required).unwrap_err().to_string();
+        assert!(Users::new(&path).open(Presence::Optional).unwrap().is_absent());
+        let error = Users::new(&path).open(Presence::Required).unwrap_err().to_string();
         assert!(error.contains(path.to_str().unwrap()), "{error}");
     }
 
@@ -525,7 +579,7 @@ mod tests {
         users.add("a", "b").unwrap();
         let text = fs::read_to_string(users.path()).unwrap() + "nonsense\n";
         fs::write(users.path(), &text).unwrap();
-        let error = Users::open(users.path(), Presence::Optional).unwrap_err().to_string();
+        let error = bench.users().open(Presence::Optional).unwrap_err().to_string();
         assert!(error.ends_with("users:2: is not `name:hash`"), "{error}");
         assert!(matches!(bench.users().add("c", "d"), Err(UsersError::Line { line: 2, .. })));
         assert_eq!(fs::read_to_string(users.path()).unwrap(), text);

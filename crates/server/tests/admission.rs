@@ -64,6 +64,46 @@ fn a_users_file_that_vanishes_or_is_damaged_opens_no_door() {
 }
 
 #[test]
+fn a_users_file_that_is_gone_after_a_restart_opens_no_door_either() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("users");
+    let away = directory.path().join("users.old");
+    let start = || {
+        let data_dir = Some(directory.path().into());
+        start_with(Config { data_dir, no_data_dir: false, ..config() })
+    };
+    let server = start();
+    Users::new(&path).add("ann", "s3cret").unwrap();
+    Client::connect_as(&server, Client::plain("ann", "s3cret")).unwrap().close();
+    server.stop();
+
+    std::fs::rename(&path, &away).unwrap();
+    let server = start();
+    for credentials in [Credentials::NoSasl, Credentials::Anonymous, Client::plain("a", "b")] {
+        assert!(Client::connect_as(&server, credentials).is_err());
+    }
+    std::fs::rename(&away, &path).unwrap();
+    Client::connect_as(&server, Client::plain("ann", "s3cret")).unwrap().close();
+    server.stop();
+
+    // On purpose: no users, and nothing that reminds of them.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_file(directory.path().join("had-users")).unwrap();
+    Client::connect_as(&start(), Credentials::NoSasl).unwrap().close();
+}
+
+#[test]
+fn a_named_users_file_is_remembered_when_it_is_no_longer_named() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("elsewhere");
+    Users::new(&path).add("ann", "s3cret").unwrap();
+    let data_dir = Some(directory.path().into());
+    let unnamed = Config { data_dir, no_data_dir: false, ..config() };
+    start_with(Config { users_file: Some(path), ..unnamed.clone() }).stop();
+    assert!(Client::connect_as(&start_with(unnamed), Credentials::Anonymous).is_err());
+}
+
+#[test]
 fn a_users_file_that_cannot_be_used_is_an_error_at_the_start_that_names_it() {
     let directory = tempfile::TempDir::new().unwrap();
     let path = directory.path().join("users");

@@ -1,8 +1,8 @@
 //! The messages that one publisher's visit brings for one address.
 
-use super::{GroupNames, Head, LargeBody, MessageGroup, MessageMeta, Origin, Segment};
+use super::{Head, LargeBody, MessageMeta, MessageName, MessageNames, Origin, Segment};
 use crate::budget::{Budget, OverLimit, Reservation};
-use crate::settings::Grouping;
+use crate::settings::Naming;
 use mochila_wire::Sections;
 use std::fmt;
 use std::ops::Range;
@@ -26,8 +26,8 @@ pub struct BatchBuilder {
 pub struct Batch {
     pub(crate) segments: Vec<Arc<Segment>>,
     pub(crate) messages: Vec<Incoming>,
-    /// In which groups the messages are, for a queue that asks.
-    groups: GroupNames,
+    /// What the messages belong to, for a queue that asks.
+    names: MessageNames,
     bytes: u64,
 }
 
@@ -164,7 +164,7 @@ impl Batch {
         Batch {
             segments: self.segments.drain(..).collect(),
             messages: self.messages.drain(..).collect(),
-            groups: std::mem::take(&mut self.groups),
+            names: std::mem::take(&mut self.names),
             bytes: std::mem::take(&mut self.bytes),
         }
     }
@@ -172,46 +172,46 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         self.segments.clear();
         self.messages.clear();
-        self.groups.clear();
+        self.names.clear();
         self.bytes = 0;
     }
 
-    /// Finds the groups of the messages, unless that has been done.
-    pub(crate) fn find_groups(&mut self, grouping: &Arc<Grouping>) {
-        if self.groups.are_found(grouping, self.messages.len()) {
+    /// Finds the names of the messages, unless that has been done.
+    pub(crate) fn find_names(&mut self, naming: &Arc<Naming>) {
+        if self.names.are_found(naming, self.messages.len()) {
             return;
         }
-        self.groups.start(grouping);
-        self.name_groups();
+        self.names.start(naming);
+        self.find_each();
     }
 
-    /// Finds the groups of the messages for the queue at an address, whose grouping is asked for
-    /// unless it is known.
+    /// Finds the names of the messages for the queue at an address; what names them there is asked
+    /// for unless it is known.
     ///
     /// It reads messages, so it is to be done before the queue is locked.
-    pub(crate) fn find_groups_for(
+    pub(crate) fn find_names_for(
         &mut self,
         queue: usize,
-        grouping: impl FnOnce() -> Option<Arc<Grouping>>,
+        naming: impl FnOnce() -> Option<Arc<Naming>>,
     ) {
-        if self.groups.known(queue).is_none() {
-            let Some(grouping) = grouping() else { return };
-            self.groups.learn(queue, grouping);
+        if self.names.known(queue).is_none() {
+            let Some(naming) = naming() else { return };
+            self.names.learn(queue, naming);
         }
-        self.name_groups();
+        self.find_each();
     }
 
-    fn name_groups(&mut self) {
-        self.groups.clear();
+    fn find_each(&mut self) {
+        self.names.clear();
         for message in &self.messages {
             let bytes = message.bytes(&self.segments);
-            self.groups.push(&message.head.sections(bytes), bytes);
+            self.names.push(&message.head.sections(bytes), bytes);
         }
     }
 
-    /// The group of one message; they have been found.
-    pub(crate) fn group(&self, index: usize) -> Option<MessageGroup<'_>> {
-        self.groups.get(index, || self.messages[index].bytes(&self.segments))
+    /// The name of one message; they have been found.
+    pub(crate) fn name(&self, index: usize) -> Option<MessageName<'_>> {
+        self.names.get(index, || self.messages[index].bytes(&self.segments))
     }
 
     fn fill(

@@ -5,9 +5,9 @@
 
 mod batch;
 mod content;
-mod group;
 mod head;
 mod meta;
+mod name;
 mod origin;
 mod overlay;
 mod segment;
@@ -24,7 +24,7 @@ pub use stamps::Added;
 pub use taken::{Delivery, Taken};
 
 pub(crate) use batch::Incoming;
-pub(crate) use group::{GroupNames, MessageGroup};
 pub(crate) use head::Head;
+pub(crate) use name::{MessageName, MessageNames};
 pub(crate) use stamps::Stamps;
 pub(crate) use taken::NO_OVERLAY;

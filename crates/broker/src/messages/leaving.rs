@@ -3,8 +3,10 @@
 use super::entries::{BLOCK, NEVER, index_of, mask_of, pieces};
 use super::entry::NOBODY;
 use super::slots::Slots;
+use super::taking::Deliveries;
 use super::{Flags, Messages, Run, runs_of};
-use crate::message::Segment;
+use crate::message::{Segment, Taken};
+use crate::queue::Excess;
 use std::sync::Arc;
 
 /// Messages that have left the queue. Whoever keeps accounts gets it once, and cannot make one.
@@ -41,6 +43,36 @@ pub(crate) struct Returned {
     pub(crate) messages: u64,
     /// Those that had expired in the meantime.
     pub(crate) expired: Dequeued,
+}
+
+/// What was dropped to make room for others.
+#[derive(Debug, Default)]
+#[must_use = "the depth of the queue would be wrong"]
+pub(crate) struct Shed {
+    pub(crate) dropped: Dequeued,
+    /// Those that had expired anyway.
+    pub(crate) expired: Dequeued,
+}
+
+impl Shed {
+    fn messages(&self) -> u64 {
+        self.dropped.messages + self.expired.messages
+    }
+
+    fn bytes(&self) -> u64 {
+        self.dropped.bytes + self.expired.bytes
+    }
+
+    fn covers(&self, excess: Excess) -> bool {
+        self.messages() >= excess.messages && self.bytes() >= excess.bytes
+    }
+}
+
+/// Messages that are about to be dropped.
+#[derive(Default)]
+struct Going {
+    messages: u64,
+    bytes: u64,
 }
 
 impl Messages {
@@ -120,6 +152,48 @@ impl Messages {
         dequeued
     }
 
+    /// Drops available messages, those first that are missed least, until so much has gone, or at
+    /// most `most` messages; `out` is told which. What has expired goes on the way.
+    pub(crate) fn shed(&mut self, excess: Excess, most: u64, now_ms: u64, out: &mut Taken) -> Shed {
+        let mut shed = Shed::default();
+        while shed.messages() < most && !shed.covers(excess) {
+            let Some(run) = self.least() else { break };
+            let number = run.first / BLOCK;
+            let block = self.entries.block(number).expect("what is available has an entry");
+            let mut deliveries = Deliveries::new(&self.slots, &self.overlays, now_ms);
+            let (mut dropped, mut expired, mut going) = (0u128, 0u128, Going::default());
+            let mut end = run.first;
+            while end < run.end() && shed.messages() + going.messages < most {
+                let index = index_of(end);
+                let expiry_ms = block.expiry_ms(index);
+                let entry = block.get(index).expect("what is available has an entry");
+                if expiry_ms <= now_ms {
+                    expired |= 1 << index;
+                } else {
+                    deliveries.push(end, entry, expiry_ms, out);
+                    dropped |= 1 << index;
+                }
+                end += 1;
+                going.messages += 1;
+                going.bytes += self.slots.size(entry);
+                if shed.messages() + going.messages >= excess.messages
+                    && shed.bytes() + going.bytes >= excess.bytes
+                {
+                    break;
+                }
+            }
+            self.available.remove(Run::new(run.first, end - run.first));
+            shed.dropped.merge(self.dequeue(number, dropped, NOBODY));
+            shed.expired.merge(self.dequeue(number, expired, NOBODY));
+        }
+        shed
+    }
+
+    /// The available messages that are dropped first.
+    fn least(&self) -> Option<Run> {
+        self.available.next(0)
+    }
+
     /// Removes available messages that have expired, at least `most` of them if there are.
     ///
     /// What is acquired is looked at when it comes back.
@@ -152,11 +226,7 @@ impl Messages {
             let Some(entry) = block.remove_if(index, |entry| entry.holder == holder) else {
                 continue;
             };
-            let size = if entry.flags.any(Flags::LARGE) {
-                self.slots.large_size(entry.segment)
-            } else {
-                u64::from(entry.len)
-            };
+            let size = self.slots.size(&entry);
             if entry.flags.any(Flags::OVERLAY) {
                 self.overlays.remove(&(number * BLOCK + index as u64));
             }

@@ -8,6 +8,7 @@ mod entry;
 mod expiry;
 mod groups;
 mod leaving;
+mod name;
 mod positions;
 mod slots;
 mod taking;
@@ -134,7 +135,7 @@ impl Messages {
                 }
                 block.push(entry, expiry_ms);
                 if let Some(groups) = &mut groups {
-                    block.push_link(groups.link(batch.group(number_in_batch)));
+                    block.push_link(groups.link(batch.name(number_in_batch)));
                 }
                 filling.messages += 1;
                 filling.bytes += message.len;

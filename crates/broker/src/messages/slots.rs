@@ -1,5 +1,6 @@
 //! The segments that a queue's messages lie in.
 
+use super::entry::{Entry, Flags};
 use crate::message::Segment;
 use std::sync::Arc;
 
@@ -52,9 +53,13 @@ impl Slots {
         self.slots[slot as usize].segment.as_ref().expect("a slot that is named holds a segment")
     }
 
-    /// Bytes of a message that is not all in memory.
-    pub(crate) fn large_size(&self, slot: u32) -> u64 {
-        self.segment(slot).large_body().map_or(0, |body| body.len())
+    /// Encoded bytes of a message.
+    #[inline]
+    pub(crate) fn size(&self, entry: &Entry) -> u64 {
+        if entry.flags.any(Flags::LARGE) {
+            return self.segment(entry.segment).large_body().map_or(0, |body| body.len());
+        }
+        u64::from(entry.len)
     }
 
     /// Counts messages of a segment, the last of which stands before `end`.

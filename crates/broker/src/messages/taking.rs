@@ -161,7 +161,7 @@ impl Messages {
 }
 
 /// Describes messages to whoever takes them.
-struct Deliveries<'a> {
+pub(super) struct Deliveries<'a> {
     slots: &'a Slots,
     overlays: &'a BTreeMap<u64, Arc<Overlay>>,
     now_ms: u64,
@@ -170,7 +170,7 @@ struct Deliveries<'a> {
 }
 
 impl<'a> Deliveries<'a> {
-    fn new(
+    pub(super) fn new(
         slots: &'a Slots,
         overlays: &'a BTreeMap<u64, Arc<Overlay>>,
         now_ms: u64,
@@ -178,7 +178,7 @@ impl<'a> Deliveries<'a> {
         Deliveries { slots, overlays, now_ms, last: None }
     }
 
-    fn push(&mut self, position: u64, entry: &Entry, expiry_ms: u64, out: &mut Taken) {
+    pub(super) fn push(&mut self, position: u64, entry: &Entry, expiry_ms: u64, out: &mut Taken) {
         let segment = match self.last {
             Some((slot, segment)) if slot == entry.segment => segment,
             _ => {

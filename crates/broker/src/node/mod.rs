@@ -107,6 +107,7 @@ impl Node {
             releases: statistics.releases,
             discards_ttl: statistics.discards_ttl,
             discards_overflow: statistics.discards_overflow,
+            discards_ring: statistics.discards_ring,
             discards_subscriber: statistics.discards_subscriber,
             discards_purge: statistics.discards_purge,
             flow_stopped_count: statistics.flow_stopped_count,

@@ -5,7 +5,7 @@ use super::{ConsumerId, EXPIRED_AT_ONCE, Queue, TakeLimit};
 use crate::error::QueueError;
 use crate::message::Taken;
 use crate::messages::{GroupState, Groups, Picks, Taker};
-use crate::settings::Grouping;
+use crate::settings::Naming;
 use mochila_wire::Now;
 use std::sync::Arc;
 
@@ -99,13 +99,13 @@ impl Queue {
 
     /// Groups messages otherwise from now on. Messages that are there would have to be looked at
     /// again, so that is possible only while there are none.
-    pub(super) fn set_grouping(
+    pub(super) fn set_naming(
         &mut self,
         name: &str,
-        grouping: Option<Grouping>,
+        naming: Option<Naming>,
     ) -> Result<(), QueueError> {
-        let is_same = match (self.grouping(), &grouping) {
-            (Some(known), Some(wanted)) => known.groups_like(wanted),
+        let is_same = match (self.naming(), &naming) {
+            (Some(known), Some(wanted)) => known.names_like(wanted),
             (known, wanted) => known.is_none() && wanted.is_none(),
         };
         if is_same {
@@ -115,13 +115,13 @@ impl Queue {
             let messages = self.messages.len();
             return Err(QueueError::NotEmpty { name: name.to_owned(), messages });
         }
-        let groups = grouping.map(|grouping| Groups::new(Arc::new(grouping), &self.budget));
+        let groups = naming.map(|naming| Groups::new(Arc::new(naming), &self.budget));
         self.messages.set_groups(groups);
         Ok(())
     }
 
-    pub(crate) fn grouping(&self) -> Option<&Arc<Grouping>> {
-        self.messages.groups().map(Groups::grouping)
+    pub(crate) fn naming(&self) -> Option<&Arc<Naming>> {
+        self.messages.groups().map(Groups::naming)
     }
 
     /// What is known of up to so many groups.

@@ -11,6 +11,7 @@ mod lifetime;
 mod outcome;
 mod policy;
 mod producer;
+mod ring;
 mod selecting;
 mod selection;
 mod settle;
@@ -23,6 +24,7 @@ mod transacting;
 pub use consumer::{ConsumerId, ConsumerOptions, Mode};
 pub use group::GroupReport;
 pub use outcome::{Outcome, Settlement};
+pub(crate) use policy::Excess;
 pub use policy::Refusal;
 pub use producer::ProducerId;
 pub use shared::{ConsumerReport, SharedQueue};
@@ -33,7 +35,7 @@ use crate::budget::Budget;
 use crate::error::QueueError;
 use crate::message::{Batch, Stamps};
 use crate::messages::{Dequeued, Groups, Messages};
-use crate::settings::{Defaults, Grouping, Limits, QueueSettings};
+use crate::settings::{Defaults, Limits, Naming, QueueSettings};
 use crate::wake::{Waker, Wakeups};
 use consumer::{Consumer, Interest};
 use distributor::Distributor;
@@ -41,6 +43,7 @@ use lifetime::{Lifetime, Use};
 use mochila_wire::Now;
 use policy::Policy;
 use producer::Producers;
+use ring::Dropped;
 use showing::Showing;
 use statistics::Counters;
 use std::sync::Arc;
@@ -68,6 +71,7 @@ pub(crate) struct Queue {
     /// It has been deleted, and its messages have been taken away to be freed.
     taken_down: bool,
     budget: Arc<Budget>,
+    dropped: Dropped,
     wakeups: Wakeups,
 }
 
@@ -103,11 +107,11 @@ impl Queue {
         settings: Arc<QueueSettings>,
         defaults: &Defaults,
         limits: Limits,
-        grouping: Option<Arc<Grouping>>,
+        naming: Option<Arc<Naming>>,
         budget: Arc<Budget>,
     ) -> Queue {
         let mut messages = Messages::default();
-        messages.set_groups(grouping.map(|grouping| Groups::new(grouping, &budget)));
+        messages.set_groups(naming.map(|naming| Groups::new(naming, &budget)));
         Queue {
             stamps: Stamps::of(&settings, defaults),
             messages,
@@ -121,6 +125,7 @@ impl Queue {
             deleted: false,
             taken_down: false,
             budget,
+            dropped: Dropped::default(),
             wakeups: Wakeups::new(),
             settings,
         }
@@ -137,9 +142,9 @@ impl Queue {
         name: &str,
         settings: QueueSettings,
         defaults: &Defaults,
-        (limits, grouping): (Limits, Option<Grouping>),
+        (limits, naming): (Limits, Option<Naming>),
     ) -> Result<(), QueueError> {
-        self.set_grouping(name, grouping)?;
+        self.set_naming(name, naming)?;
         self.stamps = Stamps::of(&settings, defaults);
         self.policy.set_limits(limits, settings.limit_policy);
         self.lifetime.set_policy(&settings);
@@ -154,7 +159,7 @@ impl Queue {
     /// Adds the messages of a batch as far as the limits allow.
     pub(crate) fn enqueue(&mut self, now: Now, batch: &mut Batch, held_back: bool) -> Enqueued {
         let mut rejected = Vec::new();
-        self.find_groups(batch);
+        self.find_names(batch);
         if self.deleted {
             let all = 0..batch.len() as u32;
             rejected.extend(all.map(|index| Rejected { index, reason: Refusal::Deleted }));
@@ -175,7 +180,7 @@ impl Queue {
         self.counters.enqueued_bytes += self.policy.bytes() - before;
         self.counters.refused += rejected.len() as u64;
         if added.len > 0 {
-            self.note_arrival();
+            self.note_arrival(now);
         }
         self.settle_down(now);
         Enqueued { accepted: added.len as u32, rejected }
@@ -349,6 +354,7 @@ impl Queue {
             releases: counters.releases,
             discards_ttl: counters.expired,
             discards_overflow: counters.refused,
+            discards_ring: counters.dropped,
             discards_subscriber: counters.rejected,
             discards_purge: counters.purged,
             unacked_messages: self.messages.len() - self.messages.available().len(),
@@ -392,6 +398,11 @@ impl Queue {
         std::mem::take(&mut self.wakeups)
     }
 
+    /// What has been dropped, to be passed on or let go of once the lock has been released.
+    pub(crate) fn take_dropped(&mut self) -> Dropped {
+        std::mem::take(&mut self.dropped)
+    }
+
     pub(crate) fn is_deleted(&self) -> bool {
         self.deleted
     }
@@ -423,15 +434,16 @@ impl Queue {
         self.distributor.iter().map(report).collect()
     }
 
-    fn find_groups(&self, batch: &mut Batch) {
+    fn find_names(&self, batch: &mut Batch) {
         if let Some(groups) = self.messages.groups() {
             // It has been done unless the settings have changed since.
-            batch.find_groups(groups.grouping());
+            batch.find_names(groups.naming());
         }
     }
 
-    /// Messages have come in.
-    fn note_arrival(&mut self) {
+    /// Messages have come in; others may have to make room for them.
+    fn note_arrival(&mut self, now: Now) {
+        self.drop_overflow(now);
         self.distributor.call_browsers(&mut self.wakeups);
         self.distributor.note_news();
     }
@@ -452,6 +464,9 @@ impl Queue {
     fn settle_down(&mut self, now: Now) {
         if self.deleted {
             return;
+        }
+        if self.policy.is_overrun() {
+            return self.close();
         }
         if self.producers.waiting() > 0 && !self.policy.is_closed() {
             let most = u64::from(self.policy.credit(u32::MAX, 1));

@@ -31,6 +31,15 @@ pub(crate) struct Policy {
     full: bool,
     /// How often producers have been stopped.
     stops: u64,
+    /// There was a message beyond the limit, and the queue must not survive that.
+    overrun: bool,
+}
+
+/// By how much a queue that drops messages is over its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Excess {
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Why a message is not let in.
@@ -42,6 +51,8 @@ pub enum Refusal {
     Size,
     /// The message alone is larger than the queue may be.
     TooLarge,
+    /// The queue was at its limit, and has deleted itself because of this message.
+    Overrun,
     /// The queue has been deleted.
     Deleted,
     /// The transaction that it belongs to can only be rolled back.
@@ -54,7 +65,7 @@ impl Refusal {
         let condition = match self {
             Refusal::Deleted => condition::RESOURCE_DELETED,
             Refusal::Doomed => condition::TRANSACTION_ROLLBACK,
-            Refusal::Count | Refusal::Size | Refusal::TooLarge => {
+            Refusal::Count | Refusal::Size | Refusal::TooLarge | Refusal::Overrun => {
                 condition::RESOURCE_LIMIT_EXCEEDED
             }
         };
@@ -68,6 +79,7 @@ impl fmt::Display for Refusal {
             Refusal::Count => "the queue holds as many messages as it may",
             Refusal::Size => "the queue would hold more bytes than it may",
             Refusal::TooLarge => "the message alone is larger than the queue may be",
+            Refusal::Overrun => "the queue was at its limit, and has deleted itself",
             Refusal::Deleted => "the queue has been deleted",
             Refusal::Doomed => "its transaction can only be rolled back",
         })
@@ -85,6 +97,7 @@ impl Policy {
             stopped: false,
             full: false,
             stops: 0,
+            overrun: false,
         }
     }
 
@@ -127,7 +140,13 @@ impl Policy {
     pub(crate) fn admit_all(&mut self, messages: u64, bytes: u64, held_back: bool) -> bool {
         let fits = messages <= self.limits.max_count.saturating_sub(self.messages)
             && bytes <= self.limits.max_bytes.saturating_sub(self.bytes);
-        if fits || (held_back && self.kind == LimitPolicy::Block) {
+        let lets_in = match self.kind {
+            LimitPolicy::Block => held_back,
+            // None of them can be larger than the queue.
+            LimitPolicy::Ring => bytes <= self.limits.max_bytes,
+            LimitPolicy::Reject | LimitPolicy::SelfDestruct => false,
+        };
+        if fits || lets_in {
             self.messages += messages;
             self.bytes += bytes;
             self.update();
@@ -138,10 +157,18 @@ impl Policy {
 
     /// Lets a message in or not.
     pub(crate) fn admit(&mut self, message: &Incoming) -> Result<(), Refusal> {
-        let refusal = if self.messages >= self.limits.max_count {
-            Refusal::Count
-        } else if message.size > self.limits.max_bytes {
+        let is_ring = self.kind == LimitPolicy::Ring;
+        let refusal = if message.size > self.limits.max_bytes {
             Refusal::TooLarge
+        } else if self.overrun {
+            Refusal::Overrun
+        } else if is_ring {
+            self.messages += 1;
+            self.bytes += message.size;
+            self.update();
+            return Ok(());
+        } else if self.messages >= self.limits.max_count {
+            Refusal::Count
         } else if message.size > self.limits.max_bytes.saturating_sub(self.bytes) {
             Refusal::Size
         } else {
@@ -150,11 +177,37 @@ impl Policy {
             self.update();
             return Ok(());
         };
+        if refusal != Refusal::TooLarge && self.kind == LimitPolicy::SelfDestruct {
+            self.overrun = true;
+            return Err(Refusal::Overrun);
+        }
         if refusal != Refusal::TooLarge && !self.full {
             self.full = true;
             self.stops += u64::from(!self.stopped);
         }
         Err(refusal)
+    }
+
+    /// True if the queue has to delete itself.
+    pub(crate) fn is_overrun(&self) -> bool {
+        self.overrun
+    }
+
+    /// What a ring has to drop.
+    pub(crate) fn excess(&self) -> Option<Excess> {
+        if self.kind != LimitPolicy::Ring {
+            return None;
+        }
+        let messages = self.messages.saturating_sub(self.limits.max_count);
+        let bytes = self.bytes.saturating_sub(self.limits.max_bytes);
+        (messages > 0 || bytes > 0).then_some(Excess { messages, bytes })
+    }
+
+    /// True if a ring is so far beyond its limits, because of what consumers hold, that it cannot
+    /// keep even its last message.
+    pub(crate) fn is_far_over(&self) -> bool {
+        self.messages > self.limits.max_count.saturating_mul(2)
+            || self.bytes > self.limits.max_bytes.saturating_mul(2)
     }
 
     /// Messages have left.

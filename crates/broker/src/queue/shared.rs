@@ -1,16 +1,17 @@
 //! The lock around a queue.
 
+use super::ring::Dropped;
 use super::showing::Showing;
 use super::{
     ConsumerId, ConsumerOptions, DeleteIf, Enqueued, GroupReport, Mode, Outcome, ProducerId, Queue,
-    Rejected, Room, Settlement, Statistics, TakeLimit, Taking,
+    Refusal, Rejected, Room, Settlement, Statistics, TakeLimit, Taking,
 };
 use crate::budget::{Budget, Reservation};
 use crate::error::QueueError;
 use crate::message::{Batch, Segment, Taken};
 use crate::messages::{Compaction, Messages, Run};
 use crate::node::Node;
-use crate::settings::{Grouping, Limits, QueueSettings};
+use crate::settings::{Limits, Naming, QueueSettings};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use mochila_wire::Now;
@@ -24,7 +25,7 @@ use std::sync::{Arc, Weak};
 /// the lock.
 ///
 /// A queue that has been deleted answers with [`QueueError::Deleted`], [`Taking::Gone`] or
-/// [`Refusal::Deleted`](super::Refusal::Deleted); whoever was linked to it has been woken to see.
+/// [`Refusal::Deleted`]; whoever was linked to it has been woken to see.
 /// Between finding a queue by name and linking to it, it may be deleted: look it up again then.
 pub struct SharedQueue {
     name: Box<str>,
@@ -32,8 +33,8 @@ pub struct SharedQueue {
     deleted: AtomicBool,
     /// When the node looks at this queue next. Written under the lock of the node's timers.
     timeout_ms: AtomicU64,
-    /// Whether its messages are grouped, to be known without the lock.
-    is_grouped: AtomicBool,
+    /// Whether its messages have names, to be known without the lock.
+    is_named: AtomicBool,
     node: Weak<Node>,
     this: Weak<SharedQueue>,
     reservation: Reservation,
@@ -62,18 +63,18 @@ impl SharedQueue {
     pub(crate) fn new(
         name: &str,
         settings: Arc<QueueSettings>,
-        (limits, grouping): (Limits, Option<Grouping>),
+        (limits, naming): (Limits, Option<Naming>),
         reservation: Reservation,
         node: &Arc<Node>,
     ) -> Arc<SharedQueue> {
         let budget = Arc::clone(node.budget());
-        let grouping = grouping.map(Arc::new);
-        let is_grouped = AtomicBool::new(grouping.is_some());
-        let queue = Queue::new(settings, node.defaults(), limits, grouping, budget);
+        let naming = naming.map(Arc::new);
+        let is_named = AtomicBool::new(naming.is_some());
+        let queue = Queue::new(settings, node.defaults(), limits, naming, budget);
         Arc::new_cyclic(|this| SharedQueue {
             name: name.into(),
             queue: Mutex::new(queue),
-            is_grouped,
+            is_named,
             deleted: AtomicBool::new(false),
             timeout_ms: AtomicU64::new(NEVER),
             node: Arc::downgrade(node),
@@ -104,19 +105,24 @@ impl SharedQueue {
 
     /// Adds the messages of a batch as far as the limits allow; empties the batch.
     pub fn enqueue(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        self.find_groups(batch);
-        let result = self.visit(|queue| queue.enqueue(now, batch, true));
-        batch.clear();
-        result
+        self.find_names(batch);
+        self.bring(now, batch, true)
     }
 
     /// Adds the messages of a batch of somebody to whom the queue gives no credit, and who cannot be
     /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
     pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        self.find_groups(batch);
-        let result = self.visit(|queue| queue.enqueue(now, batch, false));
+        self.find_names(batch);
+        self.bring(now, batch, false)
+    }
+
+    fn bring(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
+        let (enqueued, wakeups) = self.visit(|queue| queue.enqueue(now, batch, held_back));
         batch.clear();
-        result
+        if enqueued.rejected.iter().any(|rejected| rejected.reason == Refusal::Overrun) {
+            tracing::warn!(queue = &*self.name, "a queue was at its limit and has deleted itself");
+        }
+        (enqueued, wakeups)
     }
 
     /// Keeps room for the messages of a batch, all or none.
@@ -125,7 +131,7 @@ impl SharedQueue {
         batch: &mut Batch,
         is_held_back: bool,
     ) -> (Result<(), Vec<Rejected>>, Wakeups) {
-        self.find_groups(batch);
+        self.find_names(batch);
         self.visit(|queue| queue.reserve(batch, is_held_back))
     }
 
@@ -318,11 +324,11 @@ impl SharedQueue {
         let node = self.node.upgrade();
         let defaults = node.map(|node| *node.defaults()).unwrap_or_default();
         let limits = Limits::of(&settings, &defaults)?;
-        let grouping = Grouping::of(&settings)?;
+        let naming = Naming::of(&settings)?;
         let (result, wakeups) = self.visit(|queue| {
-            queue.set_settings(now, &self.name, settings, &defaults, (limits, grouping))?;
+            queue.set_settings(now, &self.name, settings, &defaults, (limits, naming))?;
             // Relaxed: what is sent meanwhile is looked at again under the lock.
-            self.is_grouped.store(queue.grouping().is_some(), Ordering::Relaxed);
+            self.is_named.store(queue.naming().is_some(), Ordering::Relaxed);
             Ok(())
         });
         result.map(|()| wakeups)
@@ -387,11 +393,11 @@ impl SharedQueue {
         &self.timeout_ms
     }
 
-    /// Finds the groups of a batch's messages, if the queue has groups, while it is not locked.
-    fn find_groups(&self, batch: &mut Batch) {
-        if self.is_grouped.load(Ordering::Relaxed) {
+    /// Finds the names of a batch's messages, if the queue needs them, while it is not locked.
+    fn find_names(&self, batch: &mut Batch) {
+        if self.is_named.load(Ordering::Relaxed) {
             let address = std::ptr::from_ref(self).addr();
-            batch.find_groups_for(address, || lock(&self.queue).grouping().cloned());
+            batch.find_names_for(address, || lock(&self.queue).naming().cloned());
         }
     }
 
@@ -414,12 +420,14 @@ impl SharedQueue {
 
     /// Does what has to be done after a change, once the lock has been released.
     pub(crate) fn follow(&self, aftermath: Aftermath) -> Wakeups {
-        let Aftermath { showing, mut wakeups, garbage, compaction, timeout_ms, last } = aftermath;
+        let Aftermath { showing, mut wakeups, dropped, garbage, compaction, timeout_ms, last } =
+            aftermath;
         if let Some(showing) = showing {
             wakeups.merge(self.show(showing));
         }
-        // Large pieces of memory are freed here, and not while others wait for the lock.
-        drop(garbage);
+        // Large pieces of memory are freed here, and not while others wait for the lock. Nothing is
+        // known yet of where dropped messages go.
+        drop((garbage, dropped));
         if let Some(mut compaction) = compaction {
             let copy = compaction.copy(self.budget());
             let mut queue = lock(&self.queue);
@@ -452,6 +460,7 @@ impl SharedQueue {
 pub(crate) struct Aftermath {
     showing: Option<Box<Showing>>,
     wakeups: Wakeups,
+    dropped: Dropped,
     garbage: Vec<Arc<Segment>>,
     compaction: Option<Compaction>,
     timeout_ms: u64,
@@ -464,11 +473,12 @@ impl Aftermath {
     pub(crate) fn of(queue: &mut Queue) -> Aftermath {
         let showing = queue.plan_showing();
         let wakeups = queue.take_wakeups();
+        let dropped = queue.take_dropped();
         let garbage = queue.messages_mut().take_garbage();
         let compaction = queue.messages_mut().plan_compaction();
         let timeout_ms = queue.next_timeout_ms().unwrap_or(NEVER);
         let last = queue.take_last();
-        Aftermath { showing, wakeups, garbage, compaction, timeout_ms, last }
+        Aftermath { showing, wakeups, dropped, garbage, compaction, timeout_ms, last }
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) struct Counters {
     pub(crate) refused: u64,
     pub(crate) rejected: u64,
     pub(crate) purged: u64,
+    pub(crate) dropped: u64,
     pub(crate) most_consumers: u32,
 }
 
@@ -74,6 +75,8 @@ statistics! {
     discards_ttl = "discardsTtl",
     /// Messages that were refused because of a limit.
     discards_overflow = "discardsOverflow",
+    /// Messages that were dropped to make room for others.
+    discards_ring = "discardsRing",
     /// Messages that a consumer has rejected.
     discards_subscriber = "discardsSubscriber",
     /// Messages that were purged.

@@ -76,14 +76,14 @@ impl Queue {
     pub(crate) fn fill_room(&mut self, now: Now, came: Now, batch: &mut Batch) {
         let room = Room::of(batch);
         self.take_room(room);
-        self.find_groups(batch);
+        self.find_names(batch);
         let added = self.messages.enqueue(came, batch, |_, _| true);
         self.counters.enqueued_messages += added.len;
         self.counters.enqueued_bytes += room.bytes;
         let transacted = self.transacted_mut();
         transacted.enqueued_messages += added.len;
         transacted.enqueued_bytes += room.bytes;
-        self.note_arrival();
+        self.note_arrival(now);
         self.settle_down(now);
     }
 

@@ -1,8 +1,9 @@
 //! The one table of queue arguments: what there is, under which names, and what it means.
 
+use super::error::SettingsError;
+use super::value::{Argued, ArgumentKind, describe};
 use super::{LifetimePolicy, LimitPolicy, QueueSettings};
 use mochila_wire::{Map, Value};
-use std::fmt;
 
 /// One argument of a queue.
 #[derive(Debug)]
@@ -20,90 +21,6 @@ pub struct Argument {
     write: fn(&mut QueueSettings, Argued),
     read: fn(&QueueSettings) -> Option<Argued>,
 }
-
-/// What values an argument takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArgumentKind {
-    /// A number of messages.
-    Count,
-    /// A number of bytes.
-    Bytes,
-    /// A number of seconds.
-    Seconds,
-    /// Yes or no.
-    Flag,
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// A name in ASCII.
-    Name,
-    /// Any text.
-    Text,
-}
-
-/// The value of an argument, of the type that its kind says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Argued {
-    Number(u64),
-    Flag(bool),
-    Choice(&'static str),
-    Name(Box<str>),
-}
-
-/// Why settings are refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SettingsError {
-    /// No argument has this name.
-    UnknownArgument {
-        /// The name.
-        name: String,
-    },
-    /// The argument does not take this value.
-    InvalidValue {
-        /// The argument.
-        name: &'static str,
-        /// What it takes.
-        expected: String,
-        /// What it was given.
-        found: String,
-    },
-    /// One argument means nothing without the other.
-    Incomplete {
-        /// The one that is there.
-        name: &'static str,
-        /// What has to be there too.
-        needs: &'static str,
-    },
-    /// One argument must not be larger than the other.
-    Conflict {
-        /// The one that is larger, and its value.
-        larger: (&'static str, u64),
-        /// The other one.
-        smaller: (&'static str, u64),
-    },
-}
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SettingsError::UnknownArgument { name } => {
-                write!(f, "'{}' is not an argument of a queue", name.escape_debug())
-            }
-            SettingsError::InvalidValue { name, expected, found } => {
-                write!(f, "{name} takes {expected}, not {found}")
-            }
-            SettingsError::Incomplete { name, needs } => {
-                write!(f, "{name} means nothing without {needs}")
-            }
-            SettingsError::Conflict { larger, smaller } => write!(
-                f,
-                "{} ({}) must not be larger than {} ({})",
-                larger.0, larger.1, smaller.0, smaller.1
-            ),
-        }
-    }
-}
-
-impl std::error::Error for SettingsError {}
 
 /// Every argument that a queue has.
 pub static ARGUMENTS: &[Argument] = &[
@@ -189,7 +106,8 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "limit-policy",
         aliases: &["policy-type"],
         kind: ArgumentKind::Choice(LIMIT_POLICIES),
-        doc: "At the limit messages are rejected, or their producers are held back.",
+        doc: "At the limit messages are rejected, or their producers are held back, or the oldest \
+              that nobody holds are dropped (ring), or the queue deletes itself.",
         write: |settings, value| settings.limit_policy = limit_policy(value.choice()),
         read: |settings| Some(Argued::Choice(settings.limit_policy.name())),
     },
@@ -348,109 +266,6 @@ impl QueueSettings {
     }
 }
 
-impl ArgumentKind {
-    fn parse(self, value: &Value) -> Option<Argued> {
-        match self {
-            ArgumentKind::Count | ArgumentKind::Bytes => number(value).map(Argued::Number),
-            ArgumentKind::Seconds => {
-                number(value).filter(|n| *n <= u64::from(u32::MAX)).map(Argued::Number)
-            }
-            ArgumentKind::Flag => flag(value).map(Argued::Flag),
-            ArgumentKind::Choice(words) => {
-                let word = lifetime_of(value).or_else(|| value.as_str())?;
-                words.iter().find(|known| **known == word).map(|word| Argued::Choice(word))
-            }
-            ArgumentKind::Name => name(value).map(Argued::Name),
-            ArgumentKind::Text => value.as_str().map(|text| Argued::Name(text.into())),
-        }
-    }
-}
-
-impl fmt::Display for ArgumentKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ArgumentKind::Count => f.write_str("a number of messages"),
-            ArgumentKind::Bytes => f.write_str("a number of bytes"),
-            ArgumentKind::Seconds => f.write_str("a number of seconds"),
-            ArgumentKind::Flag => f.write_str("true or false"),
-            ArgumentKind::Choice(words) => write!(f, "one of {}", words.join(", ")),
-            ArgumentKind::Name => f.write_str("a name in ASCII"),
-            ArgumentKind::Text => f.write_str("text"),
-        }
-    }
-}
-
-impl Argued {
-    // The kind of an argument decides of which type its value is, so these never fall through.
-
-    fn number(self) -> u64 {
-        match self {
-            Argued::Number(number) => number,
-            Argued::Flag(_) | Argued::Choice(_) | Argued::Name(_) => 0,
-        }
-    }
-
-    fn flag(self) -> bool {
-        self == Argued::Flag(true)
-    }
-
-    fn choice(self) -> &'static str {
-        match self {
-            Argued::Choice(word) => word,
-            Argued::Number(_) | Argued::Flag(_) | Argued::Name(_) => "",
-        }
-    }
-
-    /// `None` for an empty name.
-    fn name(self) -> Option<Box<str>> {
-        match self {
-            Argued::Name(name) => Some(name).filter(|name| !name.is_empty()),
-            Argued::Number(_) | Argued::Flag(_) | Argued::Choice(_) => None,
-        }
-    }
-
-    fn text(self) -> Box<str> {
-        match self {
-            Argued::Name(text) => text,
-            Argued::Number(_) | Argued::Flag(_) | Argued::Choice(_) => Box::default(),
-        }
-    }
-}
-
-/// Numbers come as any type that holds them; tools send them as text too.
-fn number(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_str()?.parse().ok())
-}
-
-/// Old tools send numbers where a name is meant.
-fn name(value: &Value) -> Option<Box<str>> {
-    let name = match value.as_str() {
-        Some(name) => name.to_owned(),
-        None => value.as_u64()?.to_string(),
-    };
-    name.is_ascii().then(|| name.into())
-}
-
-fn flag(value: &Value) -> Option<bool> {
-    if let Some(flag) = value.as_bool() {
-        return Some(flag);
-    }
-    match (value.as_u64(), value.as_str()) {
-        (Some(1), _) | (_, Some("true" | "True" | "yes" | "1")) => Some(true),
-        (Some(0), _) | (_, Some("false" | "False" | "no" | "0")) => Some(false),
-        _ => None,
-    }
-}
-
-/// A lifetime policy as the specification writes it: an empty list with a descriptor.
-fn lifetime_of(value: &Value) -> Option<&'static str> {
-    if !matches!(value, Value::Described(_)) {
-        return None;
-    }
-    let properties = Map::new().with(LifetimePolicy::KEY, value.clone());
-    LifetimePolicy::among(&properties).map(lifetime_name)
-}
-
 fn lifetime(name: &str) -> Option<LifetimePolicy> {
     match name {
         "delete-on-close" => Some(LifetimePolicy::DeleteOnClose),
@@ -463,7 +278,7 @@ fn lifetime(name: &str) -> Option<LifetimePolicy> {
     }
 }
 
-const fn lifetime_name(policy: LifetimePolicy) -> &'static str {
+pub(super) const fn lifetime_name(policy: LifetimePolicy) -> &'static str {
     match policy {
         LifetimePolicy::DeleteOnClose => "delete-on-close",
         LifetimePolicy::DeleteOnNoLinks => "delete-on-no-links",
@@ -472,12 +287,11 @@ const fn lifetime_name(policy: LifetimePolicy) -> &'static str {
     }
 }
 
+/// A ring here never drops what somebody holds, which the older brokers call strict.
 fn limit_policy(name: &str) -> LimitPolicy {
-    if name == LimitPolicy::Block.name() { LimitPolicy::Block } else { LimitPolicy::Reject }
-}
-
-fn describe(value: &Value) -> String {
-    value.as_str().map_or_else(|| format!("{value:?}"), |text| format!("'{}'", text.escape_debug()))
+    let named = |policy: &LimitPolicy| policy.name() == name;
+    let strict = || (name == RING_STRICT).then_some(LimitPolicy::Ring);
+    LimitPolicy::ALL.into_iter().find(named).or_else(strict).unwrap_or_default()
 }
 
 const LIFETIMES: &[&str] = &[
@@ -490,7 +304,8 @@ const LIFETIMES: &[&str] = &[
     "delete-if-empty",
     "delete-if-unused-and-empty",
 ];
-const LIMIT_POLICIES: &[&str] = &["reject", "block"];
+const LIMIT_POLICIES: &[&str] = &["reject", "block", "ring", "self-destruct", RING_STRICT];
+const RING_STRICT: &str = "ring-strict";
 
 #[cfg(test)]
 mod tests {
@@ -526,13 +341,28 @@ mod tests {
         };
         assert_eq!(
             of("qpid.policy_type", Value::from("rnig")),
-            "qpid.policy_type takes one of reject, block, not 'rnig'"
+            "qpid.policy_type takes one of reject, block, ring, self-destruct, ring-strict, not 'rnig'"
         );
         assert_eq!(
             of("qpid.max_count", Value::from("many")),
             "qpid.max_count takes a number of messages, not 'many'"
         );
         assert!(of("exclusive", Value::Uint(2)).starts_with("exclusive takes true or false"));
+    }
+
+    #[test]
+    fn the_policy_at_the_limit_is_known_under_the_words_of_every_tool() {
+        for (word, policy) in [
+            ("reject", LimitPolicy::Reject),
+            ("ring", LimitPolicy::Ring),
+            ("ring-strict", LimitPolicy::Ring),
+            ("ring_strict", LimitPolicy::Ring),
+            ("self-destruct", LimitPolicy::SelfDestruct),
+            ("self_destruct", LimitPolicy::SelfDestruct),
+        ] {
+            let arguments = Map::new().with("qpid.policy_type", Value::from(word));
+            assert_eq!(QueueSettings::from_arguments(&arguments).unwrap().limit_policy, policy);
+        }
     }
 
     #[test]

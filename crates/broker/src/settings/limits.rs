@@ -1,6 +1,6 @@
 //! The limits of a queue as they are in force.
 
-use super::{QueueSettings, SettingsError};
+use super::{LimitPolicy, QueueSettings, SettingsError};
 
 /// What queues are like whose settings do not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +61,17 @@ impl Limits {
             resume: settings.flow_resume_bytes,
             names: ["qpid.max_size", "qpid.flow_stop_size", "qpid.flow_resume_size"],
         };
+        let policy = settings.limit_policy;
+        let is_unlimited = count.max == Limits::NONE && bytes.max == Limits::NONE;
+        if is_unlimited && matches!(policy, LimitPolicy::Ring | LimitPolicy::SelfDestruct) {
+            return Err(SettingsError::Incomplete {
+                name: "qpid.policy_type",
+                needs: "qpid.max_count or qpid.max_size",
+            });
+        }
         // Whoever says anything about flow control says all of it.
-        let percents = if count.is_explicit() || bytes.is_explicit() {
+        let is_explicit = count.is_explicit() || bytes.is_explicit();
+        let percents = if is_explicit || !policy.holds_back() {
             (0, 0)
         } else {
             (defaults.flow_stop_percent, defaults.flow_resume_percent)
@@ -164,6 +173,29 @@ mod tests {
     fn a_stop_without_a_resume_threshold_resumes_where_it_stops() {
         let limits = limits(|s| s.flow_stop_count = Some(10)).unwrap();
         assert_eq!((limits.stop_count, limits.resume_count), (10, 10));
+    }
+
+    #[test]
+    fn a_ring_holds_nobody_back_unless_told_to() {
+        for policy in [LimitPolicy::Ring, LimitPolicy::SelfDestruct] {
+            let limits = limits(|s| {
+                s.max_count = Some(1_000);
+                s.limit_policy = policy;
+            });
+            let limits = limits.unwrap();
+            assert_eq!((limits.max_count, limits.max_bytes), (1_000, 104_857_600));
+            assert_eq!((limits.stop_count, limits.stop_bytes), (Limits::NONE, Limits::NONE));
+        }
+    }
+
+    #[test]
+    fn a_ring_without_any_limit_is_a_clear_error() {
+        let error = limits(|s| {
+            s.max_bytes = Some(0);
+            s.limit_policy = LimitPolicy::Ring;
+        });
+        let text = "qpid.policy_type means nothing without qpid.max_count or qpid.max_size";
+        assert_eq!(error.unwrap_err().to_string(), text);
     }
 
     #[test]

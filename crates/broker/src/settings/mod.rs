@@ -1,13 +1,17 @@
 //! What a queue is like: its limits, its lifetime, and the arguments that say so.
 
 mod argument;
-mod grouping;
+mod error;
 mod limits;
+mod naming;
+mod value;
 
-pub use argument::{ARGUMENTS, Argument, ArgumentKind, SettingsError};
+pub use argument::{ARGUMENTS, Argument};
+pub use error::SettingsError;
 pub use limits::{Defaults, Limits};
+pub use value::ArgumentKind;
 
-pub(crate) use grouping::{GroupSource, Grouping};
+pub(crate) use naming::{NameSource, Naming};
 
 pub use mochila_wire::terminus::LifetimePolicy;
 
@@ -61,14 +65,30 @@ pub enum LimitPolicy {
     Reject,
     /// It is let in, and producers get no further credit.
     Block,
+    /// It is let in, and the oldest messages that nobody holds are dropped for it.
+    Ring,
+    /// It is refused, and the queue deletes itself.
+    SelfDestruct,
 }
 
 impl LimitPolicy {
+    /// All of them, in the order in which they are told.
+    pub const ALL: [LimitPolicy; 4] =
+        [LimitPolicy::Reject, LimitPolicy::Block, LimitPolicy::Ring, LimitPolicy::SelfDestruct];
+
     /// As it is written in arguments.
     pub const fn name(self) -> &'static str {
         match self {
             LimitPolicy::Reject => "reject",
             LimitPolicy::Block => "block",
+            LimitPolicy::Ring => "ring",
+            LimitPolicy::SelfDestruct => "self-destruct",
         }
+    }
+
+    /// Whether producers are held back before the limit is reached. Where messages are dropped, or
+    /// the queue is, that is what its users have chosen instead.
+    pub(crate) const fn holds_back(self) -> bool {
+        matches!(self, LimitPolicy::Reject | LimitPolicy::Block)
     }
 }

@@ -89,7 +89,8 @@ pub(crate) struct QueueFlags {
     /// Maximum in-memory queue size as a number of messages
     #[arg(long, value_name = "n")]
     pub(crate) max_queue_count: Option<u64>,
-    /// Action to take when the queue's limit is reached; this broker has reject and block
+    /// What happens when the queue's limit is reached; ring never drops what is being consumed, so
+    /// ring-strict is the same
     #[arg(long, value_name = "policy", value_parser = ["none", "reject", "block", "ring", "ring-strict", "self-destruct"])]
     pub(crate) limit_policy: Option<String>,
     /// Last value queue key

@@ -64,11 +64,18 @@ With `auth = no` everybody is let in.
 Nothing that happens to the users file opens the broker:
 
 - A file that is named with `users-file` has to be there when the broker starts.
+- Without `users-file` it is `users` in the data directory, and the file `had-users` beside it remembers
+  that there have been users. If the broker starts and finds only that, it lets nobody in, and one
+  warning says so, until the users file is back or has new users. To let clients on this machine in
+  without a name again, remove `had-users` too and start the broker anew.
 - A file that cannot be read, or has a line that is neither `name:hash` nor a comment (`#`), is an
   error at the start that names the file and the line.
 - When the file changes while the broker runs, it is read again. If it is gone, has become empty, or
   cannot be used, one warning is logged and the users stay who they were.
 - A file without users (`mochila user del` has removed the last one) lets nobody in.
+
+A broker without data directory (`no-data-dir`) and without `users-file` has no users and remembers
+none: whoever needs passwords there names a file.
 ";
 
 #[cfg(test)]

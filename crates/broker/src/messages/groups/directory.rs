@@ -2,8 +2,8 @@
 
 use super::group::Group;
 use super::link::UNGROUPED;
-use super::name::Name;
-use crate::message::MessageGroup;
+use crate::message::MessageName;
+use crate::messages::name::Name;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -50,7 +50,7 @@ impl Directory {
 
     /// The number of the group of this name; it comes into being if it is not there.
     #[inline]
-    pub(crate) fn find(&mut self, wanted: &MessageGroup<'_>) -> u32 {
+    pub(crate) fn find(&mut self, wanted: &MessageName<'_>) -> u32 {
         let last = self.groups.get(self.last as usize).and_then(Option::as_ref);
         if last.is_some_and(|group| is_it(group, wanted) && !group.is_closed) {
             return self.last;
@@ -134,7 +134,7 @@ impl Directory {
         self.groups.len() as u64 * GROUP_COST + self.name_bytes
     }
 
-    fn add(&mut self, wanted: &MessageGroup<'_>) -> u32 {
+    fn add(&mut self, wanted: &MessageName<'_>) -> u32 {
         let mut group = Group::new(Name::new(wanted.name), wanted.hash);
         self.name_bytes += group.name.heap_bytes();
         let number = self.free.pop().unwrap_or(self.groups.len() as u32);
@@ -172,7 +172,7 @@ impl Directory {
     }
 }
 
-fn is_it(group: &Group, wanted: &MessageGroup<'_>) -> bool {
+fn is_it(group: &Group, wanted: &MessageName<'_>) -> bool {
     group.hash == wanted.hash && group.name.as_bytes() == wanted.name
 }
 
@@ -205,8 +205,8 @@ const GROUP_COST: u64 = size_of::<Option<Group>>() as u64 + 24;
 mod tests {
     use super::*;
 
-    fn named(name: &'static str, hash: u64) -> MessageGroup<'static> {
-        MessageGroup { name: name.as_bytes(), hash, is_last: false }
+    fn named(name: &'static str, hash: u64) -> MessageName<'static> {
+        MessageName { name: name.as_bytes(), hash, is_last: false }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! One group of messages.
 
 use super::link::{STRAY, UNGROUPED};
-use super::name::Name;
 use crate::messages::entries::Entries;
 use crate::messages::entry::NOBODY;
+use crate::messages::name::Name;
 use std::collections::BTreeSet;
 
 /// The messages of one group that are available, in order, and who owns it.

@@ -19,7 +19,6 @@
 mod directory;
 mod group;
 mod link;
-mod name;
 
 pub(crate) use link::Link;
 
@@ -27,8 +26,8 @@ use super::entries::{BLOCK, Entries};
 use super::entry::NOBODY;
 use super::{Positions, Run};
 use crate::budget::{Budget, Reservation};
-use crate::message::MessageGroup;
-use crate::settings::Grouping;
+use crate::message::MessageName;
+use crate::settings::Naming;
 use directory::Directory;
 use group::Group;
 use link::UNGROUPED;
@@ -37,7 +36,7 @@ use std::sync::Arc;
 /// The groups of a queue.
 #[derive(Debug)]
 pub(crate) struct Groups {
-    grouping: Arc<Grouping>,
+    naming: Arc<Naming>,
     directory: Directory,
     /// What anybody may take: the oldest message of each free group, and those in no group.
     free: Positions,
@@ -74,9 +73,9 @@ enum Seat {
 }
 
 impl Groups {
-    pub(crate) fn new(grouping: Arc<Grouping>, budget: &Arc<Budget>) -> Groups {
+    pub(crate) fn new(naming: Arc<Naming>, budget: &Arc<Budget>) -> Groups {
         Groups {
-            grouping,
+            naming,
             directory: Directory::default(),
             free: Positions::default(),
             owned: Vec::new(),
@@ -88,8 +87,8 @@ impl Groups {
         }
     }
 
-    pub(crate) fn grouping(&self) -> &Arc<Grouping> {
-        &self.grouping
+    pub(crate) fn naming(&self) -> &Arc<Naming> {
+        &self.naming
     }
 
     /// What anybody may take.
@@ -139,7 +138,7 @@ impl Groups {
 
     /// Finds the group of a message that is being enqueued.
     #[inline]
-    pub(crate) fn link(&mut self, group: Option<MessageGroup<'_>>) -> Link {
+    pub(crate) fn link(&mut self, group: Option<MessageName<'_>>) -> Link {
         let Some(named) = group else { return Link::NONE };
         let number = self.directory.find(&named);
         if named.is_last {

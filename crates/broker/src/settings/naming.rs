@@ -1,14 +1,14 @@
-//! How the messages of a queue are grouped.
+//! What names a message within its queue: the group that it is in.
 
 use super::{QueueSettings, SettingsError};
 use foldhash::quality::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// What names a message's group, and what becomes of messages that name none.
+/// Where messages say what they belong to, and what becomes of those that do not.
 #[derive(Debug)]
-pub(crate) struct Grouping {
-    pub(crate) source: GroupSource,
-    /// The group of messages that name none; `None` if they are in no group.
+pub(crate) struct Naming {
+    pub(crate) source: NameSource,
+    /// The name of messages that have none; `None` if they belong to nothing.
     pub(crate) default: Option<Box<str>>,
     pub(crate) default_hash: u64,
     /// Whoever sends must not be able to choose names that collide, so it has a key. Nothing that
@@ -16,18 +16,18 @@ pub(crate) struct Grouping {
     hasher: RandomState,
 }
 
-/// Where a message says in which group it is.
+/// Where a message has its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum GroupSource {
+pub(crate) enum NameSource {
     /// The property `group-id` (part 3, section 3.2.4).
     GroupId,
     /// This application property.
     Application(Box<str>),
 }
 
-impl Grouping {
-    /// The grouping that settings ask for, if any, or why they make no sense.
-    pub(crate) fn of(settings: &QueueSettings) -> Result<Option<Grouping>, SettingsError> {
+impl Naming {
+    /// What names the groups that settings ask for, if any, or why they make no sense.
+    pub(crate) fn of(settings: &QueueSettings) -> Result<Option<Naming>, SettingsError> {
         if !settings.shared_groups {
             return match settings.group_header_key {
                 Some(_) => Err(SettingsError::Incomplete {
@@ -38,12 +38,12 @@ impl Grouping {
             };
         }
         let source = match settings.group_header_key.as_deref() {
-            None | Some("") => GroupSource::GroupId,
-            Some(name) => GroupSource::Application(name.into()),
+            None | Some("") => NameSource::GroupId,
+            Some(name) => NameSource::Application(name.into()),
         };
         let default = settings.default_group.as_deref().unwrap_or(DEFAULT_GROUP);
         let hasher = RandomState::default();
-        Ok(Some(Grouping {
+        Ok(Some(Naming {
             source,
             default: Some(default).filter(|name| !name.is_empty()).map(Box::from),
             default_hash: hash(&hasher, default.as_bytes()),
@@ -55,8 +55,8 @@ impl Grouping {
         hash(&self.hasher, name)
     }
 
-    /// True if messages are in the same groups either way.
-    pub(crate) fn groups_like(&self, other: &Grouping) -> bool {
+    /// True if messages have the same names either way.
+    pub(crate) fn names_like(&self, other: &Naming) -> bool {
         self.source == other.source && self.default == other.default
     }
 }
@@ -74,33 +74,31 @@ const DEFAULT_GROUP: &str = "qpid.no-group";
 mod tests {
     use super::*;
 
-    fn grouping(
-        change: impl FnOnce(&mut QueueSettings),
-    ) -> Result<Option<Grouping>, SettingsError> {
+    fn naming(change: impl FnOnce(&mut QueueSettings)) -> Result<Option<Naming>, SettingsError> {
         let mut settings = QueueSettings::default();
         change(&mut settings);
-        Grouping::of(&settings)
+        Naming::of(&settings)
     }
 
     #[test]
     fn a_queue_has_no_groups_unless_asked() {
-        assert!(grouping(|_| {}).unwrap().is_none());
+        assert!(naming(|_| {}).unwrap().is_none());
     }
 
     #[test]
     fn the_group_is_the_property_group_id_unless_a_key_is_given() {
         for key in [None, Some(Box::default())] {
-            let grouping = grouping(|settings| {
+            let naming = naming(|settings| {
                 settings.shared_groups = true;
                 settings.group_header_key = key;
             });
-            assert_eq!(grouping.unwrap().unwrap().source, GroupSource::GroupId);
+            assert_eq!(naming.unwrap().unwrap().source, NameSource::GroupId);
         }
     }
 
     #[test]
     fn a_key_alone_is_a_clear_error() {
-        let error = grouping(|settings| settings.group_header_key = Some("colour".into()));
+        let error = naming(|settings| settings.group_header_key = Some("colour".into()));
         let text = "qpid.group_header_key means nothing without qpid.shared_msg_group";
         assert_eq!(error.unwrap_err().to_string(), text);
     }
@@ -108,11 +106,11 @@ mod tests {
     #[test]
     fn messages_that_name_no_group_are_in_one_or_in_none() {
         let default = |name: Option<&str>| {
-            let grouping = grouping(|settings| {
+            let naming = naming(|settings| {
                 settings.shared_groups = true;
                 settings.default_group = name.map(Box::from);
             });
-            grouping.unwrap().unwrap().default.map(String::from)
+            naming.unwrap().unwrap().default.map(String::from)
         };
         assert_eq!(default(None).as_deref(), Some("qpid.no-group"));
         assert_eq!(default(Some("others")).as_deref(), Some("others"));

@@ -1,26 +1,26 @@
-//! In which group a message is.
+//! What a message belongs to: its group.
 
-use crate::settings::{GroupSource, Grouping};
+use crate::settings::{NameSource, Naming};
 use mochila_wire::types::Type;
 use mochila_wire::{RawValue, Sections};
 use std::io::Write;
 use std::sync::Arc;
 
-/// The groups of the messages of a batch: where their names are, and their hashes.
+/// The names of the messages of a batch: where they are, and their hashes.
 ///
 /// The names stay in the messages; only what is not text there is written out beside them.
 #[derive(Debug, Default)]
-pub(crate) struct GroupNames {
-    /// How the messages are grouped; kept for the next batch, which mostly goes to the same queue.
-    grouping: Option<Arc<Grouping>>,
-    /// The address of the queue that groups like this, or has done.
+pub(crate) struct MessageNames {
+    /// What names the messages; kept for the next batch, which mostly goes to the same queue.
+    naming: Option<Arc<Naming>>,
+    /// The address of the queue whose messages are named like this, or have been.
     queue: usize,
-    names: Vec<GroupName>,
+    names: Vec<FoundName>,
     texts: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct GroupName {
+struct FoundName {
     hash: u64,
     start: u32,
     len: u32,
@@ -28,97 +28,97 @@ struct GroupName {
     is_last: bool,
 }
 
-/// Where the name of a group is.
+/// Where a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// In the message.
     Message,
     /// Among the texts that have been written out.
     Texts,
-    /// It is that of the default group.
+    /// It is the default.
     Default,
-    /// There is none: the message is in no group.
+    /// There is none: the message belongs to nothing.
     Nowhere,
 }
 
-/// The group that a message says it is in.
+/// The name that a message has, or its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MessageGroup<'a> {
+pub(crate) struct MessageName<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) hash: u64,
     /// It ends the group: what comes later under this name is another one (JMSXGroupSeq -1).
     pub(crate) is_last: bool,
 }
 
-impl GroupNames {
+impl MessageNames {
     pub(crate) fn clear(&mut self) {
         self.names.clear();
         self.texts.clear();
     }
 
-    /// How a queue groups, as far as is known here: it may have changed.
-    pub(crate) fn known(&self, queue: usize) -> Option<&Arc<Grouping>> {
-        self.grouping.as_ref().filter(|_| self.queue == queue)
+    /// What names the messages of a queue, as far as is known here: it may have changed.
+    pub(crate) fn known(&self, queue: usize) -> Option<&Arc<Naming>> {
+        self.naming.as_ref().filter(|_| self.queue == queue)
     }
 
-    pub(crate) fn learn(&mut self, queue: usize, grouping: Arc<Grouping>) {
+    pub(crate) fn learn(&mut self, queue: usize, naming: Arc<Naming>) {
         self.clear();
         self.queue = queue;
-        self.grouping = Some(grouping);
+        self.naming = Some(naming);
     }
 
-    /// True if the groups of so many messages have been found, grouped like this.
-    pub(crate) fn are_found(&self, grouping: &Arc<Grouping>, messages: usize) -> bool {
-        let is_same = self.grouping.as_ref().is_some_and(|known| Arc::ptr_eq(known, grouping));
+    /// True if the names of so many messages have been found like this.
+    pub(crate) fn are_found(&self, naming: &Arc<Naming>, messages: usize) -> bool {
+        let is_same = self.naming.as_ref().is_some_and(|known| Arc::ptr_eq(known, naming));
         is_same && self.names.len() == messages
     }
 
-    pub(crate) fn start(&mut self, grouping: &Arc<Grouping>) {
+    pub(crate) fn start(&mut self, naming: &Arc<Naming>) {
         self.clear();
-        self.grouping = Some(Arc::clone(grouping));
+        self.naming = Some(Arc::clone(naming));
     }
 
-    /// Finds the group of the next message.
+    /// Finds the name of the next message.
     pub(crate) fn push(&mut self, sections: &Sections, bytes: &[u8]) {
-        let Some(grouping) = self.grouping.take() else { return };
-        let (value, is_last) = look_up(&grouping.source, sections, bytes);
+        let Some(naming) = self.naming.take() else { return };
+        let (value, is_last) = look_up(&naming.source, sections, bytes);
         let name = match value.and_then(|value| self.text(value, bytes)) {
             Some((place, start, name)) => {
                 let (start, len) = (start as u32, name as u32);
-                GroupName { hash: 0, start, len, place, is_last }
+                FoundName { hash: 0, start, len, place, is_last }
             }
-            None if grouping.default.is_some() => {
-                let (hash, place) = (grouping.default_hash, Place::Default);
-                GroupName { hash, start: 0, len: 0, place, is_last }
+            None if naming.default.is_some() => {
+                let (hash, place) = (naming.default_hash, Place::Default);
+                FoundName { hash, start: 0, len: 0, place, is_last }
             }
-            None => GroupName { hash: 0, start: 0, len: 0, place: Place::Nowhere, is_last },
+            None => FoundName { hash: 0, start: 0, len: 0, place: Place::Nowhere, is_last },
         };
         let hash = match name.place {
-            Place::Message => grouping.hash(&bytes[name.range()]),
-            Place::Texts => grouping.hash(&self.texts[name.range()]),
+            Place::Message => naming.hash(&bytes[name.range()]),
+            Place::Texts => naming.hash(&self.texts[name.range()]),
             Place::Default | Place::Nowhere => name.hash,
         };
-        self.names.push(GroupName { hash, ..name });
-        self.grouping = Some(grouping);
+        self.names.push(FoundName { hash, ..name });
+        self.naming = Some(naming);
     }
 
-    /// The group of one message, whose bytes are got if they are needed; `None` if it is in none.
+    /// The name of one message, whose bytes are got if they are needed; `None` if it has none.
     pub(crate) fn get<'a>(
         &'a self,
         index: usize,
         bytes: impl FnOnce() -> &'a [u8],
-    ) -> Option<MessageGroup<'a>> {
+    ) -> Option<MessageName<'a>> {
         let name = self.names.get(index)?;
         let text = match name.place {
             Place::Message => &bytes()[name.range()],
             Place::Texts => &self.texts[name.range()],
-            Place::Default => self.grouping.as_ref()?.default.as_ref()?.as_bytes(),
+            Place::Default => self.naming.as_ref()?.default.as_ref()?.as_bytes(),
             Place::Nowhere => return None,
         };
-        Some(MessageGroup { name: text, hash: name.hash, is_last: name.is_last })
+        Some(MessageName { name: text, hash: name.hash, is_last: name.is_last })
     }
 
-    /// Where the text of a value begins and how long it is; `None` if it names no group.
+    /// Where the text of a value begins and how long it is; `None` if it names nothing.
     fn text(&mut self, value: RawValue<'_>, bytes: &[u8]) -> Option<(Place, usize, usize)> {
         if let Some(text) = value.text().or_else(|| value.as_binary()) {
             let start = text.as_ptr() as usize - bytes.as_ptr() as usize;
@@ -130,15 +130,15 @@ impl GroupNames {
     }
 }
 
-impl GroupName {
+impl FoundName {
     fn range(&self) -> std::ops::Range<usize> {
         self.start as usize..(self.start + self.len) as usize
     }
 }
 
-/// The value that names the group, and whether the message is its last.
+/// The value that names the message, and whether it is the last of its group.
 fn look_up<'a>(
-    source: &GroupSource,
+    source: &NameSource,
     sections: &Sections,
     bytes: &'a [u8],
 ) -> (Option<RawValue<'a>>, bool) {
@@ -147,13 +147,13 @@ fn look_up<'a>(
     let sequence = properties.and_then(|mut properties| properties.next());
     let is_last = sequence.and_then(RawValue::as_i64).is_some_and(|number| number as u32 == LAST);
     let value = match source {
-        GroupSource::GroupId => group_id,
-        GroupSource::Application(name) => sections.application_property(bytes, name),
+        NameSource::GroupId => group_id,
+        NameSource::Application(name) => sections.application_property(bytes, name),
     };
     (value, is_last)
 }
 
-/// Writes a value that is no text as Qpid does: 7 and "7" are one group.
+/// Writes a value that is no text as Qpid does: 7 and "7" are one name.
 fn write_text(out: &mut Vec<u8>, value: RawValue<'_>) -> Option<()> {
     if let Some(number) = value.as_i64() {
         return write!(out, "{number}").ok();
@@ -196,21 +196,21 @@ mod tests {
     use mochila_wire::section::scan;
     use mochila_wire::{Encode, Limits, Message, Value};
 
-    fn grouping(key: Option<&str>, default: Option<&str>) -> Arc<Grouping> {
+    fn naming(key: Option<&str>, default: Option<&str>) -> Arc<Naming> {
         let settings = QueueSettings {
             shared_groups: true,
             group_header_key: key.map(Box::from),
             default_group: default.map(Box::from),
             ..QueueSettings::default()
         };
-        Arc::new(Grouping::of(&settings).unwrap().unwrap())
+        Arc::new(Naming::of(&settings).unwrap().unwrap())
     }
 
-    fn found(grouping: &Arc<Grouping>, message: &Message) -> Option<(String, u64, bool)> {
+    fn found(naming: &Arc<Naming>, message: &Message) -> Option<(String, u64, bool)> {
         let bytes = message.to_bytes();
         let sections = scan(&bytes, &Limits::DEFAULT).unwrap();
-        let mut names = GroupNames::default();
-        names.start(grouping);
+        let mut names = MessageNames::default();
+        names.start(naming);
         names.push(&sections, &bytes);
         let group = names.get(0, || &bytes)?;
         let name = String::from_utf8(group.name.to_vec()).unwrap();
@@ -224,16 +224,16 @@ mod tests {
     }
 
     fn name_of(colour: impl Into<Value>) -> String {
-        found(&grouping(Some("colour"), None), &coloured(colour)).unwrap().0
+        found(&naming(Some("colour"), None), &coloured(colour)).unwrap().0
     }
 
     #[test]
     fn seven_is_seven_whether_it_is_a_number_or_text() {
-        let grouping = grouping(Some("colour"), None);
-        let text = found(&grouping, &coloured("7"));
+        let naming = naming(Some("colour"), None);
+        let text = found(&naming, &coloured("7"));
         assert_eq!(text.as_ref().unwrap().0, "7");
         for number in [Value::Int(7), Value::Ulong(7), Value::Ubyte(7), Value::Double(7.0)] {
-            assert_eq!(found(&grouping, &coloured(number)), text);
+            assert_eq!(found(&naming, &coloured(number)), text);
         }
     }
 
@@ -250,25 +250,25 @@ mod tests {
 
     #[test]
     fn a_message_without_a_name_or_with_an_empty_one_is_in_the_default_group() {
-        let usual = grouping(Some("colour"), None);
+        let usual = naming(Some("colour"), None);
         let explicit = found(&usual, &coloured("qpid.no-group")).unwrap();
         for message in [Message::of_value("body"), coloured(""), coloured(Value::Null)] {
             assert_eq!(found(&usual, &message).unwrap(), explicit);
         }
-        assert_eq!(found(&grouping(Some("colour"), Some("")), &coloured("")), None);
+        assert_eq!(found(&naming(Some("colour"), Some("")), &coloured("")), None);
     }
 
     #[test]
     fn the_group_may_be_the_group_id_and_its_sequence_may_end_it() {
         let mut message = Message::of_value("body");
         message.properties_mut().group_id = Some("g".into());
-        let by_id = grouping(None, None);
+        let by_id = naming(None, None);
         assert!(matches!(found(&by_id, &message), Some((name, _, false)) if name == "g"));
         message.properties_mut().group_sequence = Some(u32::MAX);
         assert!(matches!(found(&by_id, &message), Some((name, _, true)) if name == "g"));
         let mut message = coloured("red");
         message.properties_mut().group_sequence = Some(u32::MAX);
-        let by_colour = grouping(Some("colour"), None);
+        let by_colour = naming(Some("colour"), None);
         assert!(matches!(found(&by_colour, &message), Some((name, _, true)) if name == "red"));
     }
 }

@@ -1,0 +1,59 @@
+//! What can be wrong with settings.
+
+use std::fmt;
+
+/// Why settings are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingsError {
+    /// No argument has this name.
+    UnknownArgument {
+        /// The name.
+        name: String,
+    },
+    /// The argument does not take this value.
+    InvalidValue {
+        /// The argument.
+        name: &'static str,
+        /// What it takes.
+        expected: String,
+        /// What it was given.
+        found: String,
+    },
+    /// One argument means nothing without the other.
+    Incomplete {
+        /// The one that is there.
+        name: &'static str,
+        /// What has to be there too.
+        needs: &'static str,
+    },
+    /// One argument must not be larger than the other.
+    Conflict {
+        /// The one that is larger, and its value.
+        larger: (&'static str, u64),
+        /// The other one.
+        smaller: (&'static str, u64),
+    },
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsError::UnknownArgument { name } => {
+                write!(f, "'{}' is not an argument of a queue", name.escape_debug())
+            }
+            SettingsError::InvalidValue { name, expected, found } => {
+                write!(f, "{name} takes {expected}, not {found}")
+            }
+            SettingsError::Incomplete { name, needs } => {
+                write!(f, "{name} means nothing without {needs}")
+            }
+            SettingsError::Conflict { larger, smaller } => write!(
+                f,
+                "{} ({}) must not be larger than {} ({})",
+                larger.0, larger.1, smaller.0, smaller.1
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}

@@ -1,0 +1,511 @@
+//! Random operations on queues of every kind, against a model that is simple enough to be right.
+
+use crate::bench::{BenchConsumer, Got, QueueBench, message};
+use mochila_broker::settings::LimitPolicy;
+use mochila_broker::{Outcome, QueueSettings, TakeLimit, Taking};
+use mochila_wire::Encode;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Send { messages: Vec<Sent> },
+    Subscribe { browse: bool, settled: bool },
+    Unsubscribe { consumer: usize, failed: bool },
+    Take { consumer: usize, most: u32, bytes: usize },
+    Idle { consumer: usize },
+    Settle { consumer: usize, which: Vec<usize>, outcome: u8 },
+    Purge { most: u64 },
+    Pass { ms: u64 },
+}
+
+#[derive(Clone, Debug)]
+struct Sent {
+    padding: u16,
+    ttl_ms: Option<u32>,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let sent = (0u16..200, prop::option::weighted(0.2, 1u32..500));
+    let sent = sent.prop_map(|(padding, ttl_ms)| Sent { padding, ttl_ms });
+    let pick = 0usize..100;
+    let step = prop_oneof![
+        5 => prop::collection::vec(sent, 1..40).prop_map(|messages| Step::Send { messages }),
+        1 => (prop::bool::weighted(0.3), prop::bool::weighted(0.2))
+            .prop_map(|(browse, settled)| Step::Subscribe { browse, settled }),
+        1 => (pick.clone(), any::<bool>())
+            .prop_map(|(consumer, failed)| Step::Unsubscribe { consumer, failed }),
+        8 => (pick.clone(), 0u32..40, prop_oneof![3 => Just(usize::MAX), 1 => 0usize..1_000])
+            .prop_map(|(consumer, most, bytes)| Step::Take { consumer, most, bytes }),
+        1 => pick.clone().prop_map(|consumer| Step::Idle { consumer }),
+        8 => (pick.clone(), prop::collection::vec(pick, 1..30), 0u8..6)
+            .prop_map(|(consumer, which, outcome)| Step::Settle { consumer, which, outcome }),
+        1 => (1u64..30).prop_map(|most| Step::Purge { most }),
+        1 => (1u64..200).prop_map(|ms| Step::Pass { ms }),
+    ];
+    prop::collection::vec(step, 1..150)
+}
+
+/// Most messages and most bytes of a ring; 0 where there is no limit.
+type Ring = (u64, u64);
+
+#[derive(Clone, Debug)]
+struct Kind {
+    ring: Option<Ring>,
+}
+
+impl Kind {
+    fn settings(&self) -> QueueSettings {
+        let (max_count, max_bytes) = self.ring.unwrap_or((0, 0));
+        QueueSettings {
+            max_count: Some(max_count),
+            max_bytes: Some(max_bytes),
+            limit_policy: match self.ring {
+                Some(_) => LimitPolicy::Ring,
+                None => LimitPolicy::Reject,
+            },
+            ..QueueSettings::default()
+        }
+    }
+}
+
+fn rings() -> impl Strategy<Value = Option<Ring>> {
+    let count = prop_oneof![Just(0), 1u64..40];
+    let bytes = prop_oneof![Just(0), 100u64..4_000];
+    let limited = (count, bytes).prop_filter("a ring has limits", |ring| *ring != (0, 0));
+    limited.prop_map(Some)
+}
+
+struct ModelMessage {
+    position: u64,
+    bytes: u64,
+    expiry_ms: u64,
+    holder: Option<u32>,
+    excluded: BTreeSet<u32>,
+    failures: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interest {
+    Idle,
+    Waiting,
+    Expected,
+}
+
+struct ModelConsumer {
+    bench: BenchConsumer,
+    browses: bool,
+    settled: bool,
+    interest: Interest,
+    /// Where a browser goes on, in each level.
+    cursors: Vec<u64>,
+}
+
+struct Model {
+    bench: QueueBench,
+    kind: Kind,
+    messages: Vec<ModelMessage>,
+    consumers: Vec<ModelConsumer>,
+    next_position: u64,
+    dropped: u64,
+    expired: u64,
+}
+
+impl Model {
+    fn new(kind: Kind) -> Model {
+        Model {
+            bench: QueueBench::new(kind.settings()),
+            kind,
+            messages: Vec::new(),
+            consumers: Vec::new(),
+            next_position: 0,
+            dropped: 0,
+            expired: 0,
+        }
+    }
+
+    fn apply(&mut self, step: &Step) {
+        let pick = |index: &usize| match self.consumers.len() {
+            0 => None,
+            len => Some(index % len),
+        };
+        match step {
+            Step::Send { messages } => self.send(messages),
+            Step::Subscribe { browse, settled } => self.subscribe(*browse, *settled),
+            Step::Unsubscribe { consumer, failed } => {
+                if let Some(index) = pick(consumer) {
+                    self.unsubscribe(index, *failed);
+                }
+            }
+            Step::Take { consumer, most, bytes } => {
+                if let Some(index) = pick(consumer) {
+                    self.take(index, TakeLimit { messages: *most, bytes: *bytes });
+                }
+            }
+            Step::Idle { consumer } => {
+                if let Some(index) = pick(consumer) {
+                    self.consumers[index].interest = Interest::Idle;
+                    self.bench.idle(self.consumers[index].bench);
+                }
+            }
+            Step::Settle { consumer, which, outcome } => {
+                if let Some(index) = pick(consumer) {
+                    self.settle(index, which, *outcome);
+                }
+            }
+            Step::Purge { most } => self.purge(*most),
+            Step::Pass { ms } => self.pass(*ms),
+        }
+        self.note_woken();
+        self.check();
+    }
+
+    fn send(&mut self, sent: &[Sent]) {
+        let now_ms = self.bench.now.mono_ms;
+        let mut encoded = Vec::new();
+        for Sent { padding, ttl_ms } in sent {
+            let number = self.next_position + encoded.len() as u64;
+            let text = format!("{number}{}", "x".repeat(usize::from(*padding)));
+            let mut message = message(&text);
+            if ttl_ms.is_some() {
+                message.header_mut().ttl = *ttl_ms;
+            }
+            let bytes = message.to_bytes().len() as u64;
+            let expiry_ms = ttl_ms.map_or(u64::MAX, |ttl| now_ms + u64::from(ttl));
+            encoded.push((bytes, expiry_ms, message));
+        }
+        let most = self.bench.queue.limits().max_bytes;
+        let messages = encoded.iter().map(|(.., message)| message.clone()).collect();
+        let enqueued = self.bench.send_messages(messages);
+        let too_large = encoded.iter().enumerate().filter(|(_, (bytes, ..))| *bytes > most);
+        let refused: BTreeSet<u32> = too_large.map(|(index, _)| index as u32).collect();
+        let said: BTreeSet<u32> = enqueued.rejected.iter().map(|r| r.index).collect();
+        assert_eq!(said, refused);
+        for (index, (bytes, expiry_ms, _)) in encoded.into_iter().enumerate() {
+            if refused.contains(&(index as u32)) {
+                continue;
+            }
+            let position = self.next_position;
+            self.next_position += 1;
+            self.messages.push(ModelMessage {
+                position,
+                bytes,
+                expiry_ms,
+                holder: None,
+                excluded: BTreeSet::new(),
+                failures: 0,
+            });
+        }
+        self.drop_overflow();
+    }
+
+    /// Drops what a ring drops.
+    fn drop_overflow(&mut self) {
+        let Some((count, bytes)) = self.kind.ring else { return };
+        let over = |(messages, size): (u64, u64), times: u64| {
+            count > 0 && messages > count * times || bytes > 0 && size > bytes * times
+        };
+        while over(self.depth(), 1) {
+            let free = self.messages.iter().filter(|m| m.holder.is_none()).count();
+            if free == 0 || free == 1 && !over(self.depth(), 2) {
+                break;
+            }
+            let index = self.least();
+            let gone = self.messages.remove(index);
+            match gone.expiry_ms <= self.bench.now.mono_ms {
+                true => self.expired += 1,
+                false => self.dropped += 1,
+            }
+        }
+    }
+
+    /// The message that is dropped first.
+    fn least(&self) -> usize {
+        let free = self.messages.iter().enumerate().filter(|(_, m)| m.holder.is_none());
+        free.min_by_key(|(_, message)| message.position).unwrap().0
+    }
+
+    fn subscribe(&mut self, browses: bool, settled: bool) {
+        let bench = self.bench.subscribe(|options| {
+            if browses {
+                options.mode = mochila_broker::Mode::Browse;
+            }
+            options.settled = settled && !browses;
+        });
+        let cursors = vec![0; 10];
+        let interest = Interest::Idle;
+        let settled = settled && !browses;
+        self.consumers.push(ModelConsumer { bench, browses, settled, interest, cursors });
+    }
+
+    fn unsubscribe(&mut self, index: usize, failed: bool) {
+        let consumer = self.consumers.remove(index);
+        let outcome = Outcome::Modify { failed, undeliverable_here: false, annotations: None };
+        let queue = &self.bench.queue;
+        queue.unsubscribe_with(self.bench.now, consumer.bench.id, &outcome).perform();
+        let held = self.held_by(consumer.bench.key);
+        self.give_back(&held, failed, None);
+    }
+
+    fn take(&mut self, index: usize, limit: TakeLimit) {
+        let ModelConsumer { bench, browses, settled, .. } = self.consumers[index];
+        let expected = self.in_order(index);
+        let promised = self.promised_to_others(index);
+        let untaken = self.untaken();
+        let alone = self.hungry(index) == 0;
+        let got = self.bench.take_limited(bench, limit);
+        let positions = got.positions();
+        assert_eq!(positions, expected[..positions.len()], "not the first ones");
+        let count = positions.len();
+        if limit.messages > 0 && !expected.is_empty() && untaken > promised {
+            assert!(count > 0, "there are {} and it got none", expected.len());
+        }
+        if limit.bytes == usize::MAX && alone {
+            let most = expected.len().min(limit.messages as usize);
+            assert_eq!(count, most, "it is alone and gets all");
+        }
+        match got.taking {
+            Taking::Satisfied => assert_eq!(count as u32, limit.messages),
+            Taking::Waiting => {
+                let shared = untaken.saturating_sub(promised) <= count;
+                assert!(count == expected.len() || shared, "it waits beside messages");
+            }
+            Taking::More => assert!(count < expected.len(), "there is no more"),
+            Taking::Gone => panic!("gone"),
+        }
+        self.consumers[index].interest = match got.taking {
+            Taking::Waiting => Interest::Waiting,
+            Taking::More => Interest::Expected,
+            _ => Interest::Idle,
+        };
+        if browses {
+            self.note_shown(index, &got, count as u32 == limit.messages);
+        }
+        self.expire_met(browses);
+        for delivery in &got.deliveries {
+            let message = self.messages.iter_mut().find(|m| m.position == delivery.position);
+            let message = message.expect("what is delivered is in the queue");
+            assert_eq!(delivery.delivery_count, message.failures);
+            if !browses {
+                message.holder = Some(bench.key);
+            }
+        }
+        if settled {
+            self.messages.retain(|message| !positions.contains(&message.position));
+        }
+    }
+
+    /// A consumer removes what has expired when it comes across it.
+    fn expire_met(&mut self, browses: bool) {
+        if browses {
+            return;
+        }
+        // Which of them it has met depends on how far it looked; the queue says how many.
+        let expired = self.bench.statistics().discards_ttl - self.expired;
+        let now_ms = self.bench.now.mono_ms;
+        let mut left = expired;
+        self.messages.retain(|message| {
+            let gone = left > 0 && message.holder.is_none() && message.expiry_ms <= now_ms;
+            left -= u64::from(gone);
+            !gone
+        });
+        assert_eq!(left, 0, "more expired than had to");
+        self.expired += expired;
+    }
+
+    /// A browser has been shown messages, perhaps all there are.
+    fn note_shown(&mut self, index: usize, got: &Got, is_satisfied: bool) {
+        let all = got.taking == Taking::Waiting && !is_satisfied;
+        let next_position = self.next_position;
+        let consumer = &mut self.consumers[index];
+        if let Some(last) = got.deliveries.last() {
+            consumer.cursors[0] = last.position + 1;
+        }
+        if all {
+            consumer.cursors.fill(next_position);
+        }
+    }
+
+    fn untaken(&self) -> usize {
+        let now_ms = self.bench.now.mono_ms;
+        let untaken = |m: &&ModelMessage| m.holder.is_none() && m.expiry_ms > now_ms;
+        self.messages.iter().filter(untaken).count()
+    }
+
+    /// How many messages others have been called for, if a consumer comes that was not called.
+    fn promised_to_others(&self, index: usize) -> usize {
+        let consumer = &self.consumers[index];
+        if consumer.browses || consumer.interest == Interest::Expected {
+            return 0;
+        }
+        let called = |c: &&ModelConsumer| !c.browses && c.interest == Interest::Expected;
+        self.consumers.iter().filter(called).count()
+    }
+
+    /// How many others compete with a consumer for messages.
+    fn hungry(&self, index: usize) -> usize {
+        let hungry = |(other, consumer): (usize, &ModelConsumer)| {
+            other != index && !consumer.browses && consumer.interest != Interest::Idle
+        };
+        match self.consumers[index].browses {
+            true => 0,
+            false => self.consumers.iter().enumerate().filter(|pair| hungry(*pair)).count(),
+        }
+    }
+
+    fn settle(&mut self, index: usize, which: &[usize], outcome: u8) {
+        let consumer = self.consumers[index].bench;
+        let held = self.held_by(consumer.key);
+        let chosen: Vec<u64> =
+            which.iter().filter_map(|n| held.get(n % held.len().max(1)).copied()).collect();
+        match outcome {
+            0 | 1 => self.bench.accept(consumer, &chosen),
+            2 => self.bench.settle(consumer, &chosen, Outcome::Reject),
+            3 => self.bench.release(consumer, &chosen),
+            _ => {
+                let (failed, undeliverable_here) = (true, outcome == 5);
+                let outcome = Outcome::Modify { failed, undeliverable_here, annotations: None };
+                self.bench.settle(consumer, &chosen, outcome);
+            }
+        }
+        let chosen: BTreeSet<u64> = chosen.into_iter().collect();
+        let chosen: Vec<u64> = chosen.into_iter().collect();
+        match outcome {
+            0..=2 => self.messages.retain(|message| !chosen.contains(&message.position)),
+            3 => self.give_back(&chosen, false, None),
+            4 => self.give_back(&chosen, true, None),
+            _ => self.give_back(&chosen, true, Some(consumer.key)),
+        }
+    }
+
+    fn give_back(&mut self, positions: &[u64], failed: bool, excluded: Option<u32>) {
+        let now_ms = self.bench.now.mono_ms;
+        for message in self.messages.iter_mut().filter(|m| positions.contains(&m.position)) {
+            message.holder = None;
+            message.failures += u32::from(failed);
+            message.excluded.extend(excluded);
+        }
+        let before = self.messages.len();
+        let gone = |m: &ModelMessage| positions.contains(&m.position) && m.expiry_ms <= now_ms;
+        self.messages.retain(|message| !gone(message));
+        self.expired += (before - self.messages.len()) as u64;
+    }
+
+    fn purge(&mut self, most: u64) {
+        let (purged, wakeups) = self.bench.queue.purge(self.bench.now, most);
+        wakeups.perform();
+        let mut left = most;
+        self.messages.retain(|message| {
+            let gone = left > 0 && message.holder.is_none();
+            left -= u64::from(gone);
+            !gone
+        });
+        assert_eq!(purged, most - left);
+    }
+
+    fn pass(&mut self, ms: u64) {
+        // Timers fire by ticks of 8 ms; at the end of one, all that has expired is gone.
+        self.bench.pass(ms.next_multiple_of(8));
+        let now_ms = self.bench.now.mono_ms;
+        let before = self.messages.len();
+        self.messages.retain(|m| m.holder.is_some() || m.expiry_ms > now_ms);
+        self.expired += (before - self.messages.len()) as u64;
+    }
+
+    fn note_woken(&mut self) {
+        for key in self.bench.woken() {
+            if let Some(consumer) = self.consumers.iter_mut().find(|c| c.bench.key == key) {
+                consumer.interest = Interest::Expected;
+            }
+        }
+    }
+
+    fn check(&mut self) {
+        let statistics = self.bench.statistics();
+        assert_eq!((statistics.msg_depth, statistics.byte_depth), self.depth());
+        let held = self.messages.iter().filter(|message| message.holder.is_some()).count();
+        assert_eq!(statistics.unacked_messages, held as u64);
+        assert_eq!(statistics.discards_ring, self.dropped);
+        assert_eq!(statistics.discards_ttl, self.expired);
+        let left = statistics.msg_total_enqueues - statistics.msg_total_dequeues;
+        assert_eq!(left, statistics.msg_depth);
+        self.check_nobody_waits_in_vain();
+    }
+
+    /// Whoever waits while a message is there that it may take must know that another consumer is
+    /// on its way.
+    fn check_nobody_waits_in_vain(&self) {
+        let expected =
+            self.consumers.iter().any(|c| !c.browses && c.interest == Interest::Expected);
+        for (index, consumer) in self.consumers.iter().enumerate() {
+            if consumer.interest == Interest::Waiting && (!expected || consumer.browses) {
+                assert_eq!(self.in_order(index), [0; 0], "consumer {index} waits in vain");
+            }
+        }
+    }
+
+    /// Lets everybody who has been woken do something, until all is quiet.
+    fn settle_down(&mut self) {
+        for _ in 0..10_000 {
+            let come = |c: &ModelConsumer| c.interest == Interest::Expected;
+            let Some(index) = self.consumers.iter().position(come) else { break };
+            self.take(index, TakeLimit { messages: 3, bytes: usize::MAX });
+            self.note_woken();
+        }
+        self.check();
+    }
+
+    /// The messages that a consumer may have, in the order in which it gets them.
+    fn in_order(&self, index: usize) -> Vec<u64> {
+        let now_ms = self.bench.now.mono_ms;
+        let consumer = &self.consumers[index];
+        let takeable = |message: &&ModelMessage| {
+            message.holder.is_none()
+                && message.expiry_ms > now_ms
+                && !message.excluded.contains(&consumer.bench.key)
+                && (!consumer.browses || message.position >= consumer.cursors[0])
+        };
+        self.messages.iter().filter(takeable).map(|message| message.position).collect()
+    }
+
+    fn held_by(&self, key: u32) -> Vec<u64> {
+        let held = self.messages.iter().filter(|message| message.holder == Some(key));
+        held.map(|message| message.position).collect()
+    }
+
+    fn depth(&self) -> (u64, u64) {
+        (self.messages.len() as u64, self.messages.iter().map(|message| message.bytes).sum())
+    }
+
+    /// Everybody leaves and the queue is purged: nothing may be left over.
+    fn end(mut self, used: u64) {
+        while !self.consumers.is_empty() {
+            self.unsubscribe(0, false);
+        }
+        self.bench.queue.purge(self.bench.now, u64::MAX).1.perform();
+        let statistics = self.bench.statistics();
+        assert_eq!((statistics.msg_depth, statistics.byte_depth), (0, 0));
+        assert_eq!((statistics.unacked_messages, statistics.memory_bytes), (0, 0));
+        assert_eq!(self.bench.broker.budget().used(), used);
+        // A timer that was set for messages that have gone fires once more.
+        self.bench.pass(1_000);
+        assert_eq!(self.bench.broker.next_timeout_ms(), None);
+    }
+}
+
+fn run(kind: Kind, steps: &[Step]) {
+    let mut model = Model::new(kind);
+    let used = model.bench.broker.budget().used();
+    for step in steps {
+        model.apply(step);
+    }
+    model.settle_down();
+    model.end(used);
+}
+
+proptest! {
+    #[test]
+    fn a_ring_does_what_its_model_does(ring in rings(), steps in steps()) {
+        run(Kind { ring }, &steps);
+    }
+}

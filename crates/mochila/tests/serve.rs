@@ -315,6 +315,27 @@ fn a_user_who_was_added_is_remembered_without_the_users_file() {
 }
 
 #[test]
+fn two_brokers_do_not_share_the_data_directory_in_the_home_directory() {
+    let home = scratch("home");
+    std::fs::create_dir_all(&home).unwrap();
+    let at_home = || {
+        let mut command = serve(&[]);
+        command.env("HOME", &home);
+        command
+    };
+    let broker = Broker::spawn(&mut at_home(), Stdio::null());
+    let process = at_home().args(["-p", "0"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut second = Broker { process, port: 0 };
+    assert_eq!(second.end(), Some(1));
+    let mut text = String::new();
+    second.process.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    let (directory, id) = (format!("{home}/.mochila: "), broker.process.id());
+    assert!(text.contains(&directory) && text.contains(&format!("process {id}")), "{text}");
+    drop(broker);
+    std::fs::remove_dir_all(&home).unwrap();
+}
+
+#[test]
 fn what_keeps_a_broker_from_starting_is_said_and_is_a_failure() {
     let broker = Broker::start(&[]);
     let port = broker.port.to_string();

@@ -52,7 +52,7 @@ mod tests {
 
     fn site(config: Config) -> Arc<Site> {
         let config = Config { no_data_dir: true, ..config };
-        Arc::new(Site::new(config, Now::default()).unwrap())
+        Arc::new(Site::new(config, None, Now::default()).unwrap())
     }
 
     #[test]

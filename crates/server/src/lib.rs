@@ -4,6 +4,7 @@ mod acceptor;
 mod admission;
 pub mod config;
 mod counter;
+mod data_directory;
 mod desk;
 mod handshake;
 mod housekeeping;
@@ -19,6 +20,7 @@ mod verifier;
 mod worker;
 
 pub use config::{Config, ConfigError};
+pub use data_directory::DataDirectoryError;
 pub use memory::Memory;
 pub use server::{Server, ServerError, Stopper};
 pub use users::{Presence, Users, UsersError, UsersMark};

@@ -3,6 +3,7 @@
 use crate::acceptor::Acceptor;
 use crate::config::{Config, ConfigError};
 use crate::counter::Counter;
+use crate::data_directory::{DataDirectory, DataDirectoryError};
 use crate::housekeeping::Housekeeping;
 use crate::interface;
 use crate::site::Site;
@@ -36,6 +37,8 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     stopper: Stopper,
     workers: Vec<JoinHandle<()>>,
+    /// Ours until the last worker has ended.
+    _data_directory: Option<DataDirectory>,
 }
 
 /// Stops a server from anywhere, for example from a signal handler's thread.
@@ -51,6 +54,9 @@ pub enum ServerError {
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    DataDirectory(#[from] DataDirectoryError),
     /// The users file cannot be used.
     #[error(transparent)]
     Users(#[from] UsersError),
@@ -82,7 +88,8 @@ impl Server {
         let reactors = (0..config.worker_threads.max(1))
             .map(|_| Reactor::new(clock))
             .collect::<io::Result<Vec<_>>>()?;
-        let site = Arc::new(Site::new(config, clock.now())?);
+        let data_directory = DataDirectory::of(&config)?;
+        let site = Arc::new(Site::new(config, data_directory.as_ref(), clock.now())?);
         let homes: Vec<Arc<Home>> = reactors
             .iter()
             .enumerate()
@@ -108,7 +115,7 @@ impl Server {
             info!("listening on {address}");
         }
         let stopper = Stopper { first: Arc::clone(&homes[0]) };
-        Ok(Self { site, addresses, stopper, workers })
+        Ok(Self { site, addresses, stopper, workers, _data_directory: data_directory })
     }
 
     /// The addresses that it listens on.

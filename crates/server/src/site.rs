@@ -3,6 +3,7 @@
 use crate::admission::Admission;
 use crate::config::Config;
 use crate::counter::Counter;
+use crate::data_directory::DataDirectory;
 use crate::large_files::Spill;
 use crate::memory::Memory;
 use crate::server::ServerError;
@@ -19,9 +20,8 @@ use mochila_wire::{Map, Now};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, Weak};
-use tracing::{info, warn};
+use tracing::info;
 
 /// A server without its threads.
 pub(crate) struct Site {
@@ -48,13 +48,17 @@ pub(crate) enum Verdict {
 }
 
 impl Site {
-    pub(crate) fn new(config: Config, now: Now) -> Result<Self, ServerError> {
+    pub(crate) fn new(
+        config: Config,
+        data_directory: Option<&DataDirectory>,
+        now: Now,
+    ) -> Result<Self, ServerError> {
         let users = users(&config)?.map(Arc::new);
         let name = format!("mochila-{:016x}", random());
         let admission = Admission::new(&config, users.clone(), engine(&config, &name));
         admission.log();
         Ok(Self {
-            node: Arc::new(node(&config, name, now)?),
+            node: Arc::new(node(&config, data_directory, name, now)?),
             admission,
             verifier: Verifier::start(config.auth, users)?,
             connections: Counter::default(),
@@ -98,7 +102,12 @@ fn engine(config: &Config, name: &str) -> ConnectionConfig {
 }
 
 /// Queues, management, and how links are served.
-fn node(config: &Config, name: String, now: Now) -> io::Result<Node> {
+fn node(
+    config: &Config,
+    data_directory: Option<&DataDirectory>,
+    name: String,
+    now: Now,
+) -> io::Result<Node> {
     let memory = Memory::read();
     let memory_limit_bytes = config.memory_limit_bytes.unwrap_or(memory.for_messages_bytes());
     let Memory { machine_bytes, group_bytes } = memory;
@@ -127,25 +136,16 @@ fn node(config: &Config, name: String, now: Now) -> io::Result<Node> {
         management: Management::new(Arc::clone(&broker), facts, now),
         broker,
         settings: Settings::default(),
-        large_files: Arc::new(Spill(spill_directory(config)?)),
+        large_files: Arc::new(Spill(spill_directory(data_directory)?)),
     })
 }
 
 /// Where large messages are kept: in the data directory, or in the system's temporary directory if
-/// there is none, or if nobody asked for one and it cannot be used.
-fn spill_directory(config: &Config) -> io::Result<SpillDirectory> {
-    let named = |path: &Path, error: io::Error| {
-        io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-    };
-    if let Some(path) = config.data_dir().map(|directory| directory.join("spill")) {
-        match SpillDirectory::open(&path).map_err(|error| named(&path, error)) {
-            Ok(directory) => return Ok(directory),
-            Err(error) if config.data_dir.is_some() => return Err(error),
-            Err(error) => warn!("there is no data directory: {error}"),
-        }
-    }
-    let path = std::env::temp_dir();
-    SpillDirectory::open(&path).map_err(|error| named(&path, error))
+/// there is none.
+fn spill_directory(data_directory: Option<&DataDirectory>) -> io::Result<SpillDirectory> {
+    let path = data_directory.map_or_else(std::env::temp_dir, |directory| directory.join("spill"));
+    SpillDirectory::open(&path)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
 /// A number that nobody can guess: the standard library seeds its hash maps with such.

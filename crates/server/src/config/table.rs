@@ -265,7 +265,8 @@ pub(super) static SETTINGS: &[Setting] = &[
         "data-dir",
         Takes::One("DIR"),
         data_dir,
-        "Directory for everything that is kept in files. Without it, `.mochila` in the home directory"
+        "Directory for everything that is kept in files, of one broker at a time. Without it, `.mochila` in \
+         the home directory"
     ),
     setting!(
         Process,

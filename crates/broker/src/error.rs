@@ -53,6 +53,11 @@ pub enum QueueError {
         /// Messages in it.
         messages: u64,
     },
+    /// Its messages cannot be moved to where they are.
+    Itself {
+        /// Its name.
+        name: String,
+    },
     /// There are as many queues as there may be.
     TooMany {
         /// How many that is.
@@ -77,7 +82,9 @@ impl QueueError {
             QueueError::TooMany { .. } | QueueError::NoMemory(_) => {
                 condition::RESOURCE_LIMIT_EXCEEDED
             }
-            QueueError::InvalidName { .. } | QueueError::Settings(_) => condition::INVALID_FIELD,
+            QueueError::InvalidName { .. }
+            | QueueError::Itself { .. }
+            | QueueError::Settings(_) => condition::INVALID_FIELD,
         };
         AmqpError::new(condition, self.to_string())
     }
@@ -99,6 +106,9 @@ impl fmt::Display for QueueError {
             ),
             QueueError::NotEmpty { name, messages } => {
                 write!(f, "queue '{name}' is not empty: it holds {messages} messages")
+            }
+            QueueError::Itself { name } => {
+                write!(f, "the messages of queue '{name}' cannot go to where they are")
             }
             QueueError::TooMany { limit } => {
                 write!(f, "there are {limit} queues, the most allowed")

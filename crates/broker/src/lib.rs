@@ -34,8 +34,9 @@ pub use message::{
 };
 pub use node::{Broker, BrokerSettings, Pattern};
 pub use queue::{
-    ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, GroupReport, Mode, Outcome,
-    ProducerId, Refusal, Rejected, Settlement, SharedQueue, Statistics, TakeLimit, Taking,
+    ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, GroupReport, Mode, Moved,
+    Outcome, Pick, ProducerId, Refusal, Rejected, Settlement, SharedQueue, Statistics, TakeLimit,
+    Taking,
 };
 pub use selector::{
     FieldFilter, Filter, FilterError, Filters, Selector, SelectorError, SelectorInput,

@@ -98,10 +98,26 @@ pub(crate) static KINDS: [Kind; 5] = [
             Operation {
                 name: "PURGE",
                 doc: "Removes the messages that nobody holds, oldest first, or at most `count` of \
-                      them; the body of the answer says how many there were: `purged`.",
+                      them, or only those that pass `filter`: a selector, or a map as the Qpid \
+                      broker takes it, `{filter_type: header_match_str, filter_params: \
+                      {header_key, header_value}}`. The body of the answer says how many there \
+                      were: `purged`.",
                 perform: |scope, kind, request| {
                     let queue = queue_of(scope, kind, request)?;
                     queue::purge(scope, &queue, request)
+                },
+            },
+            Operation {
+                name: "MOVE",
+                doc: "Moves the messages that nobody holds to the queue `destination`, in order; \
+                      `count` and `filter` as with `PURGE`. What happened to a message goes along: \
+                      its time to live runs on, its delivery count and annotations stay. When the \
+                      destination refuses a message, at its limit for example, the rest stays \
+                      where it is. The body of the answer says how many were `moved`, and why no \
+                      more were: `refused`, null if nothing was.",
+                perform: |scope, kind, request| {
+                    let queue = queue_of(scope, kind, request)?;
+                    queue::move_messages(scope, &queue, request)
                 },
             },
         ],

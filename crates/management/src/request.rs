@@ -118,9 +118,16 @@ impl Request {
     }
 
     /// An argument of an operation: from the body, else from the application properties.
-    fn argument(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn argument(&self, name: &str) -> Option<&Value> {
         let found = self.body.get(name).or_else(|| self.properties.get(name));
         found.filter(|value| !value.is_null())
+    }
+
+    /// An argument that is text.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Error> {
+        let Some(value) = self.argument(name) else { return Ok(None) };
+        let text = value.as_str();
+        text.map(Some).ok_or_else(|| Error::BadRequest(format!("'{name}' has to be a string")))
     }
 
     /// An argument that is a number, not negative.

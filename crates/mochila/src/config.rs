@@ -42,6 +42,7 @@ enum Command<'a> {
     Unbind { exchange: &'a str, queue: &'a str, key: &'a str },
     List { kind: &'a str },
     Purge { queue: &'a str, count: Option<u64> },
+    Move { from: &'a str, to: &'a str, count: Option<u64> },
     ReloadAcl,
     Log { levels: Option<&'a str> },
     Shutdown,
@@ -71,12 +72,9 @@ impl<'a> Command<'a> {
             ["unbind", exchange, queue, key] => Command::Unbind { exchange, queue, key },
             ["list", kind] => Command::List { kind },
             ["purge", queue] => Command::Purge { queue, count: None },
-            ["purge", queue, count] => {
-                let count = count.parse().map_err(|_| {
-                    Failure::option(format!("'{count}' is not a number of messages"))
-                })?;
-                Command::Purge { queue, count: Some(count) }
-            }
+            ["purge", queue, count] => Command::Purge { queue, count: Some(count_of(count)?) },
+            ["move", from, to] => Command::Move { from, to, count: None },
+            ["move", from, to, count] => Command::Move { from, to, count: Some(count_of(count)?) },
             ["reload-acl"] => Command::ReloadAcl,
             ["log"] => Command::Log { levels: None },
             ["log", levels] => Command::Log { levels: Some(levels) },
@@ -140,13 +138,10 @@ impl Config<'_> {
             }
             Command::List { kind } => self.list(kind),
             Command::Purge { queue, count } => {
-                let mut arguments = Map::new();
-                if let Some(count) = count {
-                    arguments.insert("count", count);
-                }
                 let subject = Subject { kind: "queue", name: queue };
-                self.management.on(subject, "PURGE", arguments).map(|_| ())
+                self.management.on(subject, "PURGE", self.picked(count)).map(|_| ())
             }
+            Command::Move { from, to, count } => self.move_messages(from, to, count),
             Command::ReloadAcl => self.on_broker("RELOAD-ACL", Map::new()).map(|_| ()),
             Command::Log { levels: Some(levels) } => {
                 let mut attributes = Map::new();
@@ -237,6 +232,33 @@ impl Config<'_> {
         show(&table.text())
     }
 
+    fn move_messages(&mut self, from: &str, to: &str, count: Option<u64>) -> Outcome {
+        let mut arguments = self.picked(count);
+        arguments.insert("destination", to);
+        let subject = Subject { kind: "queue", name: from };
+        let told = self.management.on(subject, "MOVE", arguments)?;
+        let moved = told.get("moved").and_then(Value::as_u64).unwrap_or(0);
+        match told.get("refused").and_then(Value::as_str) {
+            None => Ok(()),
+            Some(reason) => Err(Failure::new(
+                "LimitExceeded",
+                format!("queue '{to}' took {moved} messages and no more: {reason}"),
+            )),
+        }
+    }
+
+    /// Which messages of a queue are meant.
+    fn picked(&self, count: Option<u64>) -> Map {
+        let mut arguments = Map::new();
+        if let Some(count) = count {
+            arguments.insert("count", count);
+        }
+        if let Some(filter) = &self.options.filter {
+            arguments.insert("filter", filter.as_str());
+        }
+        arguments
+    }
+
     fn extra_arguments(&self) -> Map {
         let mut attributes = Map::new();
         for argument in &self.options.queue.argument {
@@ -292,6 +314,10 @@ impl Config<'_> {
     }
 }
 
+fn count_of(word: &str) -> Outcome<u64> {
+    word.parse().map_err(|_| Failure::option(format!("'{word}' is not a number of messages")))
+}
+
 fn named(mut entities: Vec<Entity>, filter: &str) -> Vec<Entity> {
     entities.retain(|entity| entity.text("name").contains(filter));
     entities
@@ -316,6 +342,8 @@ mod tests {
             ("del exchange e", Command::Del { kind: "exchange", name: "e" }),
             ("unbind e q", Command::Unbind { exchange: "e", queue: "q", key: "" }),
             ("purge q 5", Command::Purge { queue: "q", count: Some(5) }),
+            ("move a b", Command::Move { from: "a", to: "b", count: None }),
+            ("move a b 5", Command::Move { from: "a", to: "b", count: Some(5) }),
             ("log debug+", Command::Log { levels: Some("debug+") }),
         ] {
             let words: Vec<&str> = line.split_whitespace().collect();

@@ -456,6 +456,28 @@ fn queues_are_added_listed_counted_and_deleted() {
 }
 
 #[test]
+fn messages_are_picked_by_a_selector_to_be_purged_or_moved() {
+    let broker = Broker::start();
+    broker.ok("config add queue small --max-queue-count 2");
+    broker.ok("config add queue other");
+    for properties in ["-P red=1", "", "-P red=2", "", "-P red=3"] {
+        broker.ok(&format!("send -a q {properties}"));
+    }
+    broker.ok("config purge q 1 --filter 'red IS NOT NULL'");
+    broker.ok("config move q other 1 --filter 'red IS NULL'");
+    assert_eq!(
+        broker.fails("config move q small"),
+        "Failed: LimitExceeded: queue 'small' took 2 messages and no more: the queue holds as many \
+         messages as it may\n"
+    );
+    broker.ok("config move q other");
+    let shown = broker.ok("receive -a other --print-content no --print-headers yes");
+    assert_eq!(shown.matches("Properties:").count(), 2, "{shown}");
+    assert!(shown.contains("red:3"), "{shown}");
+    assert!(broker.fails("config purge q --filter 'red ='").contains("the selector is wrong"));
+}
+
+#[test]
 fn statistics_are_shown_of_the_broker_its_queues_connections_and_links() {
     let broker = Broker::start();
     broker.ok("send -a q -m 1500 --content-size 100");

@@ -1,7 +1,10 @@
 //! The messages that one publisher's visit brings for one address.
 
-use super::{Head, LargeBody, MessageMeta, MessageName, MessageNames, Origin, Segment};
+use super::{
+    Head, LargeBody, MessageMeta, MessageName, MessageNames, NO_OVERLAY, Origin, Overlay, Segment,
+};
 use crate::budget::{Budget, OverLimit, Reservation};
+use crate::messages::Flags;
 use crate::settings::Naming;
 use mochila_wire::Sections;
 use std::fmt;
@@ -26,6 +29,8 @@ pub struct BatchBuilder {
 pub struct Batch {
     pub(crate) segments: Vec<Arc<Segment>>,
     pub(crate) messages: Vec<Incoming>,
+    /// What has been added to messages since they came in.
+    pub(crate) overlays: Vec<Arc<Overlay>>,
     /// What the messages belong to, for a queue that asks.
     names: MessageNames,
     bytes: u64,
@@ -41,8 +46,12 @@ pub(crate) struct Incoming {
     pub(crate) len: u32,
     /// Bytes of the whole encoded message: more than `len` if it is a large one.
     pub(crate) size: u64,
+    /// Which of the batch's overlays, or `NO_OVERLAY`.
+    pub(crate) overlay: u32,
     pub(crate) meta: MessageMeta,
     pub(crate) head: Head,
+    /// What has happened to it in the queue that it comes from, if it does.
+    pub(crate) past: Flags,
 }
 
 impl Incoming {
@@ -57,7 +66,16 @@ impl Incoming {
 impl Incoming {
     pub(crate) fn for_test(len: u32, size: u64, meta: MessageMeta) -> Incoming {
         let head = Head::of(&Sections::default());
-        Incoming { segment: 0, offset: 0, len, size, meta, head }
+        Incoming {
+            segment: 0,
+            offset: 0,
+            len,
+            size,
+            overlay: NO_OVERLAY,
+            meta,
+            head,
+            past: Flags::NONE,
+        }
     }
 }
 
@@ -164,6 +182,7 @@ impl Batch {
         Batch {
             segments: self.segments.drain(..).collect(),
             messages: self.messages.drain(..).collect(),
+            overlays: std::mem::take(&mut self.overlays),
             names: std::mem::take(&mut self.names),
             bytes: std::mem::take(&mut self.bytes),
         }
@@ -172,8 +191,30 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         self.segments.clear();
         self.messages.clear();
+        self.overlays.clear();
         self.names.clear();
         self.bytes = 0;
+    }
+
+    /// Adds a message that stands in a queue, with what has been added to it there. It keeps its
+    /// bytes where they are.
+    pub(crate) fn add_moved(
+        &mut self,
+        segment: &Arc<Segment>,
+        message: Incoming,
+        overlay: Option<&Arc<Overlay>>,
+    ) {
+        if !self.segments.last().is_some_and(|last| Arc::ptr_eq(last, segment)) {
+            self.segments.push(Arc::clone(segment));
+        }
+        let mut overlay_index = NO_OVERLAY;
+        if let Some(overlay) = overlay {
+            overlay_index = self.overlays.len() as u32;
+            self.overlays.push(Arc::clone(overlay));
+        }
+        let segment = (self.segments.len() - 1) as u32;
+        self.bytes += message.size;
+        self.messages.push(Incoming { segment, overlay: overlay_index, ..message });
     }
 
     /// Finds the names of the messages, unless that has been done.
@@ -271,8 +312,9 @@ impl Batch {
         // A segment is one message or at most `SEGMENT_BYTES`; a frame, and so a message in memory,
         // is smaller than 4 GiB.
         let (offset, len) = (offset as u32, len as u32);
-        let (meta, head) = (pending.meta, pending.head);
-        self.messages.push(Incoming { segment, offset, len, size, meta, head });
+        let (meta, head, past) = (pending.meta, pending.head, Flags::NONE);
+        let overlay = NO_OVERLAY;
+        self.messages.push(Incoming { segment, offset, len, size, overlay, meta, head, past });
         self.bytes += size;
     }
 }

@@ -1,6 +1,6 @@
 //! The place of one message in a queue.
 
-use crate::message::{Head, Incoming};
+use crate::message::{Head, Incoming, NO_OVERLAY};
 use std::ops::{BitOr, BitOrAssign};
 
 /// One message of a queue: where its bytes are, and who has it.
@@ -10,8 +10,10 @@ use std::ops::{BitOr, BitOrAssign};
 ///
 /// ```text
 ///  enqueue ──▶ available ──acquire──▶ acquired ──accept, reject──▶ dequeued
-///                  ▲                     │                             ▲
-///                  └──release, modify────┘          expire, purge ─────┘ (from available)
+///                 │▲▲                    │                          ▲  ▲
+///                 │││──release, modify───┘          expire, purge ──┘  │ (from available)
+///                 ▼└─────put back                                      │
+///              withdrawn ───────────────────let go─────────────────────┘
 /// ```
 ///
 /// [`Overlay`]: crate::Overlay
@@ -33,7 +35,7 @@ pub(crate) struct Entry {
 impl Entry {
     pub(crate) fn new(message: &Incoming, segment: u32) -> Entry {
         let meta = &message.meta;
-        let mut flags = Flags::NONE;
+        let mut flags = message.past;
         let mut set = |condition: bool, flag: Flags| {
             if condition {
                 flags |= flag;
@@ -44,6 +46,7 @@ impl Entry {
         set(meta.ttl_ms.is_some(), Flags::TTL);
         set(meta.first_acquirer, Flags::CLAIMS_FIRST);
         set(meta.has_delivery_annotations, Flags::DELIVERY_ANNOTATIONS);
+        set(message.overlay != NO_OVERLAY, Flags::OVERLAY);
         Entry {
             segment,
             offset: message.offset,
@@ -88,6 +91,14 @@ impl Flags {
     pub(crate) const PATCHED: Flags =
         Flags(Flags::TTL.0 | Flags::FAILED.0 | Flags::OVERLAY.0 | Flags::DELIVERY_ANNOTATIONS.0);
 
+    /// What has happened to a message since it came to the broker, and goes with it when it moves.
+    const PAST: Flags = Flags(Flags::WAS_ACQUIRED.0 | Flags::FAILED.0);
+
+    /// What has happened to it.
+    pub(crate) fn past(self) -> Flags {
+        Flags(self.0 & Flags::PAST.0)
+    }
+
     /// True if any of `flags` is set.
     pub(crate) fn any(self, flags: Flags) -> bool {
         self.0 & flags.0 != 0
@@ -115,5 +126,7 @@ impl BitOrAssign for Flags {
 
 /// The holder of an available message.
 pub(crate) const NOBODY: u32 = u32::MAX;
+/// The holder of a message that is being moved to another queue.
+pub(crate) const MOVER: u32 = u32::MAX - 1;
 
 const _: () = assert!(size_of::<Entry>() <= 32);

@@ -132,24 +132,13 @@ impl Messages {
             }
             if let Some(groups) = &mut self.groups {
                 for run in runs_of(number, free | expired) {
-                    (run.first..run.end()).for_each(|p| groups.release(&mut self.entries, p));
+                    (run.first..run.end())
+                        .for_each(|p| groups.release(&mut self.entries, p, holder));
                 }
             }
             returned.expired.merge(self.dequeue(number, expired, NOBODY));
         }
         returned
-    }
-
-    /// Removes up to `most` available messages, the oldest first.
-    pub(crate) fn purge(&mut self, most: u64) -> Dequeued {
-        let mut dequeued = Dequeued::default();
-        while dequeued.messages < most {
-            let Some(mut run) = self.available.next(0) else { break };
-            run.len = run.len.min(most - dequeued.messages);
-            self.available.remove(run);
-            dequeued.merge(self.accept(run, NOBODY));
-        }
-        dequeued
     }
 
     /// Drops available messages, those first that are missed least, until so much has gone, or at

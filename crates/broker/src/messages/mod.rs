@@ -13,6 +13,7 @@ mod positions;
 mod slots;
 mod taking;
 mod window;
+mod withdrawal;
 
 pub(crate) use compact::Compaction;
 pub(crate) use entry::Flags;
@@ -20,6 +21,7 @@ pub(crate) use groups::{GroupState, Groups};
 pub(crate) use leaving::Dequeued;
 pub(crate) use positions::{Positions, Run};
 pub(crate) use taking::{Picks, Taker};
+pub(crate) use withdrawal::Withdrawal;
 
 use crate::message::{Batch, Incoming, Overlay, Segment};
 use entries::{BLOCK, Entries, index_of, mask_of, pieces};
@@ -132,6 +134,9 @@ impl Messages {
                 if let Some(expiry_ms) = expiry_ms {
                     entry.flags |= Flags::EXPIRES;
                     self.expiry.watch(now.mono_ms, block, number, expiry_ms);
+                }
+                if let Some(overlay) = batch.overlays.get(message.overlay as usize) {
+                    self.overlays.insert(self.next_position, Arc::clone(overlay));
                 }
                 block.push(entry, expiry_ms);
                 if let Some(groups) = &mut groups {

@@ -8,7 +8,9 @@ mod consumer;
 mod distributor;
 mod group;
 mod lifetime;
+mod moving;
 mod outcome;
+mod picking;
 mod policy;
 mod producer;
 mod ring;
@@ -23,7 +25,9 @@ mod transacting;
 
 pub use consumer::{ConsumerId, ConsumerOptions, Mode};
 pub use group::GroupReport;
+pub use moving::Moved;
 pub use outcome::{Outcome, Settlement};
+pub use picking::Pick;
 pub(crate) use policy::Excess;
 pub use policy::Refusal;
 pub use producer::ProducerId;
@@ -284,16 +288,6 @@ impl Queue {
         let free = soft_limit.saturating_sub(self.budget.used());
         let each = free / self.policy.usual_bytes() / self.producers.len().max(1) as u64;
         u32::try_from(each).unwrap_or(u32::MAX).max(1)
-    }
-
-    /// Removes up to `most` available messages; returns how many it were.
-    pub(crate) fn purge(&mut self, now: Now, most: u64) -> u64 {
-        let dequeued = self.messages.purge(most);
-        let purged = dequeued.messages();
-        self.counters.purged += purged;
-        self.leave(dequeued);
-        self.settle_down(now);
-        purged
     }
 
     /// Does what is due by time; true if there is more.

@@ -302,22 +302,6 @@ impl SharedQueue {
         self.visit(|queue| queue.grant(now, id, want))
     }
 
-    /// Removes available messages, the oldest first, at most `most`; returns how many it were.
-    pub fn purge(&self, now: Now, most: u64) -> (u64, Wakeups) {
-        let (mut purged, mut wakeups) = (0, Wakeups::new());
-        while purged < most {
-            // In pieces, so that nobody waits for long.
-            let piece = PURGED_AT_ONCE.min(most - purged);
-            let (count, woken) = self.visit(|queue| queue.purge(now, piece));
-            wakeups.merge(woken);
-            purged += count;
-            if count < piece {
-                break;
-            }
-        }
-        (purged, wakeups)
-    }
-
     /// Other settings are in force from now on. How messages are grouped can change only while
     /// there are none.
     pub fn set_settings(&self, now: Now, settings: QueueSettings) -> Result<Wakeups, QueueError> {
@@ -394,7 +378,7 @@ impl SharedQueue {
     }
 
     /// Finds the names of a batch's messages, if the queue needs them, while it is not locked.
-    fn find_names(&self, batch: &mut Batch) {
+    pub(super) fn find_names(&self, batch: &mut Batch) {
         if self.is_named.load(Ordering::Relaxed) {
             let address = std::ptr::from_ref(self).addr();
             batch.find_names_for(address, || lock(&self.queue).naming().cloned());
@@ -405,7 +389,7 @@ impl SharedQueue {
         self.reservation.budget()
     }
 
-    fn visit<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> (T, Wakeups) {
+    pub(super) fn visit<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> (T, Wakeups) {
         let mut queue = lock(&self.queue);
         let result = change(&mut queue);
         let aftermath = Aftermath::of(&mut queue);
@@ -495,8 +479,6 @@ const MOST_AHEAD: u32 = 256;
 const SHOWN_IN_A_TAKE: usize = 16;
 /// So many rounds of showing belong to one visit; then those who wait look for themselves.
 const SHOWN_IN_A_VISIT: usize = 4;
-/// So many messages are purged before the lock is released for others.
-const PURGED_AT_ONCE: u64 = 4096;
 
 #[cfg(test)]
 mod tests {

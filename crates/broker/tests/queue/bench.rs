@@ -2,9 +2,9 @@
 //! hand, and a list of who has been woken.
 
 use mochila_broker::{
-    Added, Batch, BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, Delivery,
-    Enqueued, MessageMeta, Outcome, ProducerId, QueueSettings, Settlement, SharedQueue, Statistics,
-    TakeLimit, Taken, Taking, Wake, Waker, Wakeups,
+    Added, Batch, BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, DeleteIf,
+    Delivery, Enqueued, MessageMeta, Outcome, ProducerId, QueueSettings, Settlement, SharedQueue,
+    Statistics, TakeLimit, Taken, Taking, Wake, Waker, Wakeups,
 };
 use mochila_wire::section::scan;
 use mochila_wire::{Encode, Limits, Message, Now};
@@ -79,6 +79,32 @@ impl QueueBench {
     pub(crate) fn pass(&mut self, ms: u64) {
         self.now = self.now.after(ms);
         self.broker.handle_timeout(self.now).perform();
+    }
+
+    /// Another queue of the same broker, and those who use it.
+    pub(crate) fn beside(&self, name: &str, settings: QueueSettings) -> QueueBench {
+        let queue = self.broker.create(name, settings).unwrap();
+        let (broker, log) = (Arc::clone(&self.broker), Arc::clone(&self.log));
+        QueueBench { broker, queue, now: self.now, log, next_key: self.next_key + 1_000 }
+    }
+
+    /// Moves messages to a queue that takes them all, which goes with them; returns how many.
+    pub(crate) fn move_away(&mut self, most: u64) -> u64 {
+        let away = self.broker.create_dynamic(QueueSettings::default()).unwrap();
+        let (moved, wakeups) = self.queue.move_to(self.now, &away, most).unwrap();
+        wakeups.perform();
+        assert_eq!((moved.messages, moved.refused), (away.statistics().msg_depth, None));
+        away.delete(DeleteIf::default()).unwrap().perform();
+        moved.messages
+    }
+
+    /// Moves messages to a queue that takes none.
+    pub(crate) fn move_in_vain(&mut self, most: u64) {
+        let gone = self.broker.create_dynamic(QueueSettings::default()).unwrap();
+        gone.delete(DeleteIf::default()).unwrap().perform();
+        let (moved, wakeups) = self.queue.move_to(self.now, &gone, most).unwrap();
+        wakeups.perform();
+        assert_eq!(moved.messages, 0);
     }
 
     /// A consumer that acquires.

@@ -14,6 +14,8 @@ enum Step {
     Idle { consumer: usize },
     Settle { consumer: usize, which: Vec<usize>, outcome: u8 },
     Purge { most: u64 },
+    Move { most: u64 },
+    MoveInVain { most: u64 },
     Pass { ms: u64 },
 }
 
@@ -40,6 +42,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => (pick.clone(), prop::collection::vec(pick, 1..20), 0u8..6)
             .prop_map(|(consumer, which, outcome)| Step::Settle { consumer, which, outcome }),
         1 => (1u64..30).prop_map(|most| Step::Purge { most }),
+        1 => (1u64..30).prop_map(|most| Step::Move { most }),
+        1 => (1u64..30).prop_map(|most| Step::MoveInVain { most }),
         1 => (1u64..200).prop_map(|ms| Step::Pass { ms }),
     ];
     prop::collection::vec(step, 1..150)
@@ -113,6 +117,8 @@ impl Model {
             Step::Send { messages } => self.send(messages),
             Step::Subscribe { browse, settled } => self.subscribe(*browse, *settled),
             Step::Purge { most } => self.purge(*most),
+            Step::Move { most } => self.move_away(*most),
+            Step::MoveInVain { most } => self.bench.move_in_vain(*most),
             Step::Pass { ms } => self.pass(*ms),
             Step::Unsubscribe { consumer } => {
                 if let Some(index) = pick(consumer) {
@@ -282,13 +288,23 @@ impl Model {
     fn purge(&mut self, most: u64) {
         let (purged, wakeups) = self.bench.queue.purge(self.bench.now, most);
         wakeups.perform();
+        assert_eq!(purged, self.lose(most));
+    }
+
+    fn move_away(&mut self, most: u64) {
+        let moved = self.bench.move_away(most);
+        assert_eq!(moved, self.lose(most));
+    }
+
+    /// The oldest messages that nobody holds are gone; how many those are.
+    fn lose(&mut self, most: u64) -> u64 {
         let mut left = most;
         self.messages.retain(|message| {
             let gone = left > 0 && message.holder.is_none();
             left -= u64::from(gone);
             !gone
         });
-        assert_eq!(purged, most - left);
+        most - left
     }
 
     fn pass(&mut self, ms: u64) {

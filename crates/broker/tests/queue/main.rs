@@ -10,6 +10,7 @@ mod kinds_property;
 mod lifetime;
 mod limits;
 mod memory;
+mod moving;
 mod outcomes;
 mod property;
 mod registry;

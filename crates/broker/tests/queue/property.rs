@@ -16,6 +16,8 @@ enum Step {
     Idle { consumer: usize },
     Settle { consumer: usize, which: Vec<usize>, outcome: u8 },
     Purge { most: u64 },
+    Move { most: u64 },
+    MoveInVain { most: u64 },
     Pass { ms: u64 },
     Attach,
     Detach { producer: usize },
@@ -36,6 +38,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (pick.clone(), prop::collection::vec(pick.clone(), 1..40), 0u8..6)
             .prop_map(|(consumer, which, outcome)| Step::Settle { consumer, which, outcome }),
         1 => (1u64..30).prop_map(|most| Step::Purge { most }),
+        1 => (1u64..30).prop_map(|most| Step::Move { most }),
+        1 => (1u64..30).prop_map(|most| Step::MoveInVain { most }),
         1 => (1u64..200).prop_map(|ms| Step::Pass { ms }),
         1 => Just(Step::Attach),
         1 => pick.clone().prop_map(|producer| Step::Detach { producer }),
@@ -151,6 +155,8 @@ impl Model {
                 }
             }
             Step::Purge { most } => self.purge(*most),
+            Step::Move { most } => self.move_away(*most),
+            Step::MoveInVain { most } => self.bench.move_in_vain(*most),
             Step::Pass { ms } => self.pass(*ms),
             Step::Attach => {
                 let producer =
@@ -393,6 +399,16 @@ impl Model {
     fn purge(&mut self, most: u64) {
         let (purged, wakeups) = self.bench.queue.purge(self.bench.now, most);
         wakeups.perform();
+        assert_eq!(purged, self.lose(most));
+    }
+
+    fn move_away(&mut self, most: u64) {
+        let moved = self.bench.move_away(most);
+        assert_eq!(moved, self.lose(most));
+    }
+
+    /// The oldest messages that nobody holds are gone; how many those are.
+    fn lose(&mut self, most: u64) -> u64 {
         let before = self.messages.len();
         let mut left = most;
         self.messages.retain(|message| {
@@ -400,8 +416,8 @@ impl Model {
             left -= u64::from(gone);
             !gone
         });
-        assert_eq!(purged, most - left);
         self.left(before);
+        most - left
     }
 
     fn pass(&mut self, ms: u64) {

@@ -16,6 +16,8 @@ enum Step {
     Idle { consumer: usize },
     Settle { consumer: usize, which: Vec<usize>, outcome: u8 },
     Purge { most: u64 },
+    Move { most: u64 },
+    MoveInVain { most: u64 },
     Pass { ms: u64 },
 }
 
@@ -46,6 +48,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (pick.clone(), prop::collection::vec(pick, 1..30), 0u8..4)
             .prop_map(|(consumer, which, outcome)| Step::Settle { consumer, which, outcome }),
         1 => (1u64..10).prop_map(|most| Step::Purge { most }),
+        1 => (1u64..10).prop_map(|most| Step::Move { most }),
+        1 => (1u64..10).prop_map(|most| Step::MoveInVain { most }),
         1 => (1u64..200).prop_map(|ms| Step::Pass { ms }),
     ];
     prop::collection::vec(step, 1..150)
@@ -100,6 +104,16 @@ impl Model {
         Model { bench: QueueBench::new(settings), is_grouped, ..Model::default() }
     }
 
+    /// The oldest messages that nobody holds are gone.
+    fn lose(&mut self, most: u64) {
+        let mut left = most;
+        self.messages.retain(|message| {
+            let gone = left > 0 && message.holder.is_none();
+            left -= u64::from(gone);
+            !gone
+        });
+    }
+
     fn apply(&mut self, step: &Step) {
         let len = self.consumers.len();
         let pick = |index: &usize| (len > 0).then(|| index % len);
@@ -129,13 +143,13 @@ impl Model {
             Step::Purge { most } => {
                 let (_, wakeups) = self.bench.queue.purge(self.bench.now, *most);
                 wakeups.perform();
-                let mut left = *most;
-                self.messages.retain(|message| {
-                    let gone = left > 0 && message.holder.is_none();
-                    left -= u64::from(gone);
-                    !gone
-                });
+                self.lose(*most);
             }
+            Step::Move { most } => {
+                self.bench.move_away(*most);
+                self.lose(*most);
+            }
+            Step::MoveInVain { most } => self.bench.move_in_vain(*most),
             Step::Pass { ms } => {
                 self.bench.pass(ms.next_multiple_of(8));
                 let now_ms = self.bench.now.mono_ms;

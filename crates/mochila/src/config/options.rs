@@ -56,6 +56,9 @@ pub(crate) struct Options {
     /// A property that `list` shows
     #[arg(long, value_name = "property-name", help_heading = "Listing")]
     pub(crate) show_property: Vec<String>,
+    /// Only messages that this selector is true for
+    #[arg(long, value_name = "selector", help_heading = "Purging and moving messages")]
+    pub(crate) filter: Option<String>,
     /// The command and its arguments
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -140,6 +143,7 @@ Commands:
   del TYPE NAME                             delete an object of any type
   list TYPE [--show-property P]             list the objects of a type
   purge QUEUE [COUNT]                       remove a queue's messages
+  move QUEUE DESTINATION [COUNT]            move a queue's messages to another queue
   log [LEVELS]                              show or set the log level
   reload-acl                                read the access control list again
   shutdown                                  stop the broker";

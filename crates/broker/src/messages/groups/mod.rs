@@ -23,7 +23,7 @@ mod link;
 pub(crate) use link::Link;
 
 use super::entries::{BLOCK, Entries};
-use super::entry::NOBODY;
+use super::entry::{MOVER, NOBODY};
 use super::{Positions, Run};
 use crate::budget::{Budget, Reservation};
 use crate::message::MessageName;
@@ -188,8 +188,20 @@ impl Groups {
         self.reseat(before, after);
     }
 
-    /// A consumer gives a message back.
-    pub(crate) fn release(&mut self, entries: &mut Entries, position: u64) {
+    /// An available message is out of everybody's reach from now on.
+    pub(crate) fn withdraw(&mut self, entries: &mut Entries, position: u64) {
+        let number = entries.link(position).group;
+        if number == UNGROUPED {
+            return self.free.remove(Run::new(position, 1));
+        }
+        let before = self.seat(number);
+        self.directory.group_mut(number).remove(entries, position);
+        let after = self.seat(number);
+        self.reseat(before, after);
+    }
+
+    /// A consumer gives a message back, or it has been withdrawn in vain.
+    pub(crate) fn release(&mut self, entries: &mut Entries, position: u64, holder: u32) {
         let number = entries.link_mut(position).group;
         if number == UNGROUPED {
             return self.free.insert(Run::new(position, 1));
@@ -197,7 +209,9 @@ impl Groups {
         let before = self.seat(number);
         let group = self.directory.group_mut(number);
         group.insert(entries, position);
-        give_up(group, 1);
+        if holder != MOVER {
+            give_up(group, 1);
+        }
         let after = self.seat(number);
         self.reseat(before, after);
     }
@@ -205,12 +219,19 @@ impl Groups {
     /// Messages of one block that `holder` had have left the queue.
     pub(crate) fn dequeued(&mut self, entries: &mut Entries, block: u64, mask: u128, holder: u32) {
         self.links -= u64::from(mask.count_ones());
-        if holder == NOBODY {
-            for index in indexes(mask) {
-                self.remove(entries, block * BLOCK + index);
+        match holder {
+            NOBODY => {
+                for position in indexes(mask).map(|index| block * BLOCK + index) {
+                    self.withdraw(entries, position);
+                    self.withdrawn(entries, position);
+                }
             }
-        } else {
-            self.settled(entries, block, mask);
+            MOVER => {
+                for index in indexes(mask) {
+                    self.withdrawn(entries, block * BLOCK + index);
+                }
+            }
+            _ => self.settled(entries, block, mask),
         }
         self.charge();
     }
@@ -258,20 +279,15 @@ impl Groups {
         }
     }
 
-    /// A message that was available is gone.
-    fn remove(&mut self, entries: &mut Entries, position: u64) {
+    /// A message that was out of everybody's reach is gone.
+    fn withdrawn(&mut self, entries: &Entries, position: u64) {
         let number = entries.link(position).group;
         if number == UNGROUPED {
-            return self.free.remove(Run::new(position, 1));
+            return;
         }
-        let before = self.seat(number);
         let group = self.directory.group_mut(number);
-        group.remove(entries, position);
         group.messages -= 1;
-        let is_last = group.messages == 0;
-        let after = self.seat(number);
-        self.reseat(before, after);
-        if is_last {
+        if group.messages == 0 {
             self.directory.leave(number);
         }
     }

@@ -1,9 +1,10 @@
 //! Queues.
 
 mod operations;
+mod picking;
 mod standing;
 
-pub(crate) use operations::{create, delete, purge, update};
+pub(crate) use operations::{create, delete, move_messages, purge, update};
 
 use crate::attribute::{Access, Attribute, Column, Row, count};
 use crate::kind::Object;

@@ -1,6 +1,7 @@
 //! What can be done to queues.
 
 use super::is_changeable;
+use super::picking::picked;
 use crate::error::{Error, quoted};
 use crate::kind::Object;
 use crate::request::Request;
@@ -60,11 +61,31 @@ pub(crate) fn purge(
     queue: &SharedQueue,
     request: &Request,
 ) -> Result<Answer, Error> {
-    request.expect_only(&["count"])?;
-    let most = request.number("count")?.filter(|count| *count > 0).unwrap_or(u64::MAX);
-    let (purged, wakeups) = queue.purge(scope.now, most);
+    request.expect_only(&["count", "filter"])?;
+    let (purged, wakeups) = queue.purge(scope.now, picked(request)?);
     let mut body = Map::new();
     body.insert("purged", purged);
+    Ok(Answer { wakeups, ..Answer::ok(body) })
+}
+
+/// Moves messages from a queue to another.
+pub(crate) fn move_messages(
+    scope: &Scope<'_>,
+    queue: &SharedQueue,
+    request: &Request,
+) -> Result<Answer, Error> {
+    request.expect_only(&["destination", "count", "filter"])?;
+    let name = request
+        .text("destination")?
+        .ok_or_else(|| Error::bad_request("MOVE needs the name of another queue: 'destination'"))?;
+    let destination = scope.broker().queue(name);
+    let destination = destination
+        .ok_or_else(|| Error::NotFound(format!("there is no queue {}", quoted(name))))?;
+    let result = queue.move_to(scope.now, &destination, picked(request)?);
+    let (moved, wakeups) = result.map_err(|error| queue_error(&error))?;
+    let mut body = Map::new();
+    body.insert("moved", moved.messages);
+    body.insert("refused", moved.refused.map(|reason| reason.to_string()));
     Ok(Answer { wakeups, ..Answer::ok(body) })
 }
 
@@ -112,6 +133,8 @@ fn queue_error(error: &QueueError) -> Error {
         | QueueError::InUse { .. }
         | QueueError::NotEmpty { .. } => Error::Conflict(description),
         QueueError::TooMany { .. } | QueueError::NoMemory(_) => Error::Unavailable(description),
-        QueueError::InvalidName { .. } | QueueError::Settings(_) => Error::BadRequest(description),
+        QueueError::InvalidName { .. } | QueueError::Itself { .. } | QueueError::Settings(_) => {
+            Error::BadRequest(description)
+        }
     }
 }

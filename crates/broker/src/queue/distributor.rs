@@ -343,7 +343,7 @@ impl Distributor {
                 continue;
             }
             let Some(position) = selecting.next_for(consumer, messages) else { continue };
-            selecting.promise(position);
+            selecting.promise(position, slot);
             consumer.called_for = Some(position);
             uncalled -= 1;
             called.push((place, slot));
@@ -491,11 +491,26 @@ impl Distributor {
 
     /// A consumer has taken these, or been shown them.
     pub(crate) fn took(&mut self, id: ConsumerId, run: Run) {
-        let selection = self.get(id).and_then(|consumer| consumer.selection);
-        if let (Some(selection), Some(selecting)) = (selection, &mut self.selecting)
-            && let Some(selection) = selecting.get_mut(selection)
-        {
+        let Some(selecting) = &mut self.selecting else { return };
+        let Some(consumer) = self.consumers.get(id.slot, id.generation) else { return };
+        if !consumer.is_browser() {
+            selecting.took(run);
+        }
+        if let Some(selection) = consumer.selection.and_then(|id| selecting.get_mut(id)) {
             selection.took(run);
+        }
+    }
+
+    /// Those who were called for messages that somebody else has taken are called for others; if
+    /// there are none, they come in vain.
+    pub(crate) fn renew_promises(&mut self, messages: &Messages) {
+        let Some(selecting) = &mut self.selecting else { return };
+        while let Some(slot) = selecting.next_broken() {
+            let Some(consumer) = self.consumers.at_mut(slot) else { continue };
+            consumer.called_for = selecting.next_for(consumer, messages);
+            if let Some(position) = consumer.called_for {
+                selecting.promise(position, slot);
+            }
         }
     }
 

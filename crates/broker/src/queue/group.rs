@@ -72,6 +72,7 @@ impl Queue {
         }
         self.expired(acquired.expired);
         self.counters.acquires += acquired.messages;
+        self.distributor.renew_promises(&self.messages);
         if called_for.is_some() {
             self.distributor.recheck_selecting();
         }

@@ -8,12 +8,15 @@ use crate::message::Stamps;
 use crate::messages::{Messages, Positions, Run};
 use crate::selector::Filters;
 use crate::slab::Slab;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The selections of a queue; there only while somebody selects.
 ///
 /// Whoever waits is shown what comes, by the visit that brings it. Of those that a message matches
-/// one is called for it, and until he has come it is his: nobody comes in vain.
+/// one is called for it, and until he has come he counts on a message: who comes before him leaves
+/// one more, but takes the oldest as everybody does. Who left the very message for which somebody
+/// was called, and took a newer one, would get them in the wrong order should that one not come.
 #[derive(Debug, Default)]
 pub(crate) struct Selecting {
     selections: Slab<Selection>,
@@ -21,6 +24,10 @@ pub(crate) struct Selecting {
     pub(crate) line: Line<u32>,
     /// Messages for which somebody has been called who has not come yet.
     promised: Positions,
+    /// Whom they are promised to.
+    promises: BTreeMap<u64, u32>,
+    /// Those whose messages others have taken.
+    broken: Vec<u32>,
     /// There may be messages that those who wait have not been shown.
     news: bool,
     /// There may be messages for somebody in the line.
@@ -97,13 +104,30 @@ impl Selecting {
     }
 
     /// Somebody is called for a message.
-    pub(crate) fn promise(&mut self, position: u64) {
+    pub(crate) fn promise(&mut self, position: u64, slot: u32) {
         self.promised.insert(Run::new(position, 1));
+        self.promises.insert(position, slot);
     }
 
     /// Whoever was called for a message has come, or will not.
     pub(crate) fn answer(&mut self, position: u64) {
-        self.promised.remove(Run::new(position, 1));
+        self.promised.take_out(Run::new(position, 1), |_| {});
+        self.promises.remove(&position);
+    }
+
+    /// Somebody has taken messages, perhaps before others came who were called for them.
+    pub(crate) fn took(&mut self, run: Run) {
+        if self.promises.is_empty() {
+            return;
+        }
+        self.promised.take_out(run, |_| {});
+        let broken = self.promises.extract_if(run.first..run.end(), |_, _| true);
+        self.broken.extend(broken.map(|(_, slot)| slot));
+    }
+
+    /// One of those whose messages others have taken: he is called for another one, if there is.
+    pub(crate) fn next_broken(&mut self) -> Option<u32> {
+        self.broken.pop()
     }
 
     /// The first messages that a consumer may acquire, not before `from`.
@@ -112,31 +136,31 @@ impl Selecting {
         selection: Option<SelectionId>,
         exclusions: Option<&Exclusions>,
         eligible: Eligible<'_>,
-        mut from: u64,
+        from: u64,
     ) -> Option<Run> {
-        let positions = eligible.positions;
+        match (selection, exclusions) {
+            (Some(id), _) => self.get_mut(id)?.next(eligible, exclusions, from),
+            (None, Some(exclusions)) => exclusions.next(eligible.positions, from),
+            (None, None) => eligible.positions.next(from),
+        }
+    }
+
+    /// The first message that a consumer may acquire and for which nobody has been called.
+    fn next_unpromised(&mut self, consumer: &Consumer, eligible: Eligible<'_>) -> Option<u64> {
+        let exclusions = consumer.exclusions.as_deref();
+        let mut from = 0;
         loop {
-            let mut run = match (selection, exclusions) {
-                (Some(id), _) => self.get_mut(id)?.next(eligible, exclusions, from),
-                (None, Some(exclusions)) => exclusions.next(positions, from),
-                (None, None) => positions.next(from),
-            }?;
+            let run = self.next(consumer.selection, exclusions, eligible, from)?;
             match self.promised.next(run.first) {
                 Some(promised) if promised.first == run.first => from = promised.end(),
-                Some(promised) if promised.first < run.end() => {
-                    run.len = promised.first - run.first;
-                    return Some(run);
-                }
-                _ => return Some(run),
+                _ => return Some(run.first),
             }
         }
     }
 
     /// The first message that somebody who selects and waits is to be called for.
     pub(crate) fn next_for(&mut self, consumer: &Consumer, messages: &Messages) -> Option<u64> {
-        let exclusions = consumer.exclusions.as_deref();
-        let next = self.next(consumer.selection, exclusions, Eligible::free(messages), 0);
-        next.map(|run| run.first)
+        self.next_unpromised(consumer, Eligible::free(messages))
     }
 
     /// Whether there is a message of the groups of somebody who selects.
@@ -154,9 +178,9 @@ impl Selecting {
         selection.is_some_and(|selection| selection.next(all, None, 0).is_some())
     }
 
-    /// Whether a consumer that does not select may take one of these.
+    /// Whether a consumer that does not select may take one of these for which nobody is called.
     pub(crate) fn may_take(&mut self, consumer: &Consumer, free: &Positions) -> bool {
-        self.next(None, consumer.exclusions.as_deref(), Eligible::some(free), 0).is_some()
+        self.next_unpromised(consumer, Eligible::some(free)).is_some()
     }
 
     /// Messages have come in, or somebody waits who may have something unseen.

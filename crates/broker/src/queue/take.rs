@@ -101,6 +101,7 @@ impl Queue {
             }
         }
         self.counters.acquires += taken;
+        self.distributor.renew_promises(&self.messages);
         self.distributor.advance_exclusions(id, self.messages.available());
         if called_for.is_some_and(|position| self.messages.available().contains(position)) {
             self.distributor.recheck_selecting();

@@ -97,14 +97,47 @@ fn one_that_was_called_and_cannot_come_leaves_the_message_to_the_next() {
 }
 
 #[test]
-fn whoever_comes_uncalled_leaves_the_message_to_the_one_who_was_called_for_it() {
+fn a_message_for_which_somebody_was_called_is_not_overtaken() {
+    for other in [None, Some("colour = 'red'"), Some("n >= 0")] {
+        let mut bench = QueueBench::default();
+        let called = selecting(&mut bench, "colour = 'red'");
+        let other = bench.subscribe(|options| options.filters = other.map(selector));
+        bench.take(called, 10);
+        send(&mut bench, &["red"]);
+        assert_eq!(bench.woken(), [called.key]);
+        send(&mut bench, &["red"]);
+        assert_eq!(bench.take(other, 10).texts, ["red 0"]);
+        bench.idle(called);
+        assert_eq!(bench.take(other, 10).texts, ["red 1"]);
+    }
+}
+
+#[test]
+fn whoever_comes_uncalled_leaves_a_message_to_the_one_who_was_called() {
+    for other in [None, Some("colour = 'red'"), Some("n >= 0")] {
+        let mut bench = QueueBench::default();
+        let called = selecting(&mut bench, "colour = 'red'");
+        bench.take(called, 10);
+        send(&mut bench, &["red", "blue", "red"]);
+        let other = bench.subscribe(|options| options.filters = other.map(selector));
+        assert_eq!(bench.take(other, 1).texts, ["red 0"]);
+        assert_eq!(bench.take(called, 10).texts, ["red 2"]);
+    }
+}
+
+#[test]
+fn one_whose_message_another_has_taken_waits_for_the_next() {
     let mut bench = QueueBench::default();
     let called = selecting(&mut bench, "colour = 'red'");
     bench.take(called, 10);
     send(&mut bench, &["red", "blue"]);
     let plain = bench.consumer();
-    assert_eq!(bench.take(plain, 10).texts, ["blue 1"]);
-    assert_eq!(bench.take(called, 10).texts, ["red 0"]);
+    assert_eq!(bench.take(plain, 1).texts, ["red 0"]);
+    assert_eq!(bench.woken(), [called.key]);
+    assert_eq!(bench.take(called, 10).taking, Taking::Waiting);
+    send(&mut bench, &["red"]);
+    assert_eq!(bench.woken(), [called.key]);
+    assert_eq!(bench.take(called, 10).texts, ["red 2"]);
 }
 
 #[test]

@@ -62,6 +62,8 @@ struct ModelMessage {
     group: u64,
     expiry_ms: u64,
     holder: Option<u32>,
+    /// Nobody has had it yet.
+    is_new: bool,
     failures: u32,
     excluded: BTreeSet<u32>,
 }
@@ -78,6 +80,8 @@ struct ModelConsumer {
     wants: fn(u8, u32) -> bool,
     browses: bool,
     interest: Interest,
+    /// The last one that it got of those that nobody had had.
+    newest: Option<u64>,
     /// What a browser has been shown.
     shown: BTreeSet<u64>,
     /// A browser does not look at anything before this again.
@@ -182,6 +186,7 @@ impl Model {
                 group: group_of(self.next_position),
                 expiry_ms,
                 holder: None,
+                is_new: true,
                 failures: 0,
                 excluded: BTreeSet::new(),
             });
@@ -205,7 +210,16 @@ impl Model {
             options.mode = if browses { Mode::Browse } else { Mode::Acquire };
         });
         let (interest, shown) = (Interest::Idle, BTreeSet::new());
-        self.consumers.push(ModelConsumer { bench, wants, browses, interest, shown, cursor: 0 });
+        let (newest, cursor) = (None, 0);
+        self.consumers.push(ModelConsumer {
+            bench,
+            wants,
+            browses,
+            interest,
+            newest,
+            shown,
+            cursor,
+        });
     }
 
     fn take(&mut self, index: usize, most: u32, bytes: usize) {
@@ -244,6 +258,12 @@ impl Model {
         }
         for message in self.messages.iter_mut().filter(|m| positions.contains(&m.position)) {
             message.holder = Some(key);
+            if !std::mem::take(&mut message.is_new) {
+                continue;
+            }
+            let before = self.consumers[index].newest.replace(message.position);
+            // Groups wait for one another.
+            assert!(before < Some(message.position) || self.is_grouped, "a message was overtaken");
         }
     }
 

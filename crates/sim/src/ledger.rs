@@ -11,6 +11,7 @@ use mochila_wire::{AmqpError, Symbol};
 
 use crate::letter::{self, Letter};
 use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo};
+use crate::selector::Selector;
 use account::{Account, Said};
 use entry::{Entry, Fate, Holder};
 
@@ -79,6 +80,7 @@ pub(crate) struct Taker<'a> {
     pub(crate) no: ReceiverNo,
     pub(crate) connection: ConnectionNo,
     pub(crate) queue: &'a str,
+    pub(crate) selector: Option<&'a Selector>,
     /// Deliveries are settled when they are sent.
     pub(crate) settled: bool,
 }
@@ -125,7 +127,7 @@ impl Ledger {
         let no = MessageNo(self.entries.len());
         let bytes = letter.write(no, random);
         let digest = letter::bare_digest(&bytes);
-        self.entries.push(Entry::new(sender, queue.to_owned(), digest, letter.ttl_ms));
+        self.entries.push(Entry::new(sender, queue.to_owned(), digest, letter));
         (no, bytes)
     }
 
@@ -295,6 +297,12 @@ impl Ledger {
     pub(crate) fn error(&mut self, link: &str, error: &AmqpError) {
         self.tally.errors += 1;
         assert!(self.forgiven.contains(&error.condition), "link '{link}' was detached: {error}");
+    }
+
+    /// How many messages of a queue a selector leaves there.
+    pub(crate) fn unselected(&self, queue: &str, selector: &Selector) -> u64 {
+        let is_left = |entry: &&Entry| entry.queue == queue && entry.is_left_by(selector);
+        self.entries.iter().filter(is_left).count() as u64
     }
 
     /// Whether a message may still turn up.

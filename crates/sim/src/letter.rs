@@ -5,12 +5,14 @@ use mochila_wire::message::{Body, Header};
 use mochila_wire::{Encode, Limits, Map, Message, Value, section};
 
 use crate::number::MessageNo;
+use crate::selector::Colour;
 
 /// What a message is like.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Letter {
     pub(crate) body_bytes: usize,
     pub(crate) ttl_ms: Option<u32>,
+    pub(crate) colour: Option<Colour>,
     /// For senders without an address of their own.
     pub(crate) to: Option<String>,
 }
@@ -45,8 +47,8 @@ impl Letter {
         }
         message.properties_mut().message_id = Some((no.0 as u64).into());
         message.properties_mut().to.clone_from(&self.to);
-        if random.chance(30) {
-            message.set_application_property("colour", "blue");
+        if let Some(colour) = self.colour {
+            message.set_application_property("colour", colour.name());
         }
         message.body = body(no, self.body_bytes, random);
         if random.chance(10) {
@@ -115,7 +117,8 @@ mod tests {
     fn a_letter_is_read_as_it_was_written() {
         let mut random = Random::new(3);
         for size in 0..200 {
-            let letter = Letter { body_bytes: size, ttl_ms: Some(9), to: Some("q".to_owned()) };
+            let (ttl_ms, to) = (Some(9), Some("q".to_owned()));
+            let letter = Letter { body_bytes: size, ttl_ms, colour: Some(Colour::Red), to };
             let mut bytes = letter.write(MessageNo(size), &mut random);
             // A broker removes what was meant for it alone.
             let mut message = Message::decode(&bytes).unwrap();

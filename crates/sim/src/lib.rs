@@ -10,7 +10,7 @@
 //!
 //! * what was accepted is delivered at least once, or has expired or been purged and was counted;
 //! * no two consumers hold a message at once, and none is given out again after it was dequeued;
-//! * consumers see the new messages of one sender in order;
+//! * consumers see the new messages of one sender in order, those that select only what they select;
 //! * nobody gets more than he has credit for (the engines at both ends watch over that);
 //! * the memory in use is never above the limit, and nothing is left of it at the end;
 //! * when nothing more happens, no consumer waits while a message that it may take is available, no
@@ -31,6 +31,7 @@ mod letter;
 mod number;
 mod peer;
 mod pipe;
+mod selector;
 pub mod stories;
 mod story;
 mod switchboard;

@@ -6,6 +6,7 @@ mod lives;
 mod operators;
 mod outcomes;
 mod passage;
+mod selectors;
 mod trouble;
 
 use crate::{Story, Tally, World};
@@ -20,6 +21,7 @@ pub const ALL: &[(Story, u64)] = &[
     (outcomes::MOODS, 150),
     (outcomes::KEEPERS, 200),
     (outcomes::EXCLUSIVE, 200),
+    (selectors::SELECTORS, 300),
     (trouble::BROKEN_CONNECTIONS, 150),
     (trouble::SILENCE, 150),
     (trouble::STALLS, 150),

@@ -1,5 +1,6 @@
 //! What a client does, and how it behaves.
 
+use crate::selector::Selector;
 use mochila_engine::pair::Random;
 
 /// A client: its links, and its luck.
@@ -35,6 +36,7 @@ pub struct ReceiverPlan {
     /// None for a queue of its own.
     pub(crate) queue: Option<String>,
     pub(crate) credit: CreditPlan,
+    pub(crate) selector: Option<Selector>,
     pub(crate) browse: bool,
     /// Deliveries are settled when they are sent.
     pub(crate) settled: bool,
@@ -219,6 +221,7 @@ impl ReceiverPlan {
         ReceiverPlan {
             queue: Some(queue.to_owned()),
             credit,
+            selector: None,
             browse: false,
             settled: false,
             second: false,
@@ -238,6 +241,13 @@ impl ReceiverPlan {
     #[must_use]
     pub fn exclusive(mut self) -> ReceiverPlan {
         self.exclusive = true;
+        self
+    }
+
+    /// It selects.
+    #[must_use]
+    pub fn selecting(mut self, random: &mut Random) -> ReceiverPlan {
+        self.selector = Some(Selector::any(random));
         self
     }
 

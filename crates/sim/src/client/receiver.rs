@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use mochila_engine::{AttachRequest, SessionId, TransferEvent};
 use mochila_wire::performative::{ReceiverSettleMode, SenderSettleMode};
-use mochila_wire::terminus::DISTRIBUTION_COPY;
+use mochila_wire::terminus::{DISTRIBUTION_COPY, JMS_SELECTOR};
 use mochila_wire::{DeliveryState, Map, Source, Target};
 
 use super::hand::Hand;
@@ -12,6 +12,7 @@ use super::plan::{CreditPlan, ReceiverPlan};
 use crate::ledger::{Ledger, Taker, Verdict};
 use crate::letter::MARK;
 use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo};
+use crate::selector::Selector;
 
 /// Takes messages, and says what it is told to say of them.
 #[derive(Debug)]
@@ -71,6 +72,7 @@ impl Receiver {
                 .exclusive
                 .then(|| Map::new().with("exclusive", true)),
             distribution_mode: self.plan.browse.then_some(DISTRIBUTION_COPY),
+            filter: self.plan.selector.map(filter_of),
             default_outcome: self
                 .plan
                 .fails_by_default
@@ -119,6 +121,7 @@ impl Receiver {
             no: self.no,
             connection: hand.connection,
             queue: &queue,
+            selector: self.plan.selector.as_ref(),
             settled: event.settled,
         };
         if self.plan.browse {
@@ -175,7 +178,10 @@ impl Receiver {
 
     /// How many messages of its queue it does not want.
     pub(crate) fn excluded(&self, book: &Ledger) -> u64 {
-        self.excluded.iter().filter(|no| !book.is_gone(**no)).count() as u64
+        let excluded = self.excluded.iter().filter(|no| !book.is_gone(**no)).count() as u64;
+        let queue = self.queue().unwrap_or_default();
+        let unselected = self.plan.selector.map_or(0, |it| book.unselected(queue, &it));
+        excluded + unselected
     }
 
     /// Whether it takes messages away from others.
@@ -326,6 +332,10 @@ impl Receiver {
             _ => {}
         }
     }
+}
+
+fn filter_of(selector: Selector) -> Map {
+    Map::new().with("selector", JMS_SELECTOR.with(selector.text))
 }
 
 fn state_of(verdict: Verdict) -> DeliveryState {

@@ -11,6 +11,7 @@ use super::plan::SenderPlan;
 use crate::ledger::Ledger;
 use crate::letter::Letter;
 use crate::number::{MessageNo, SenderNo};
+use crate::selector::Colour;
 
 /// Sends what it is told to, each message once, and keeps account of the outcomes.
 #[derive(Debug)]
@@ -131,6 +132,7 @@ impl Sender {
                 .random
                 .chance(self.plan.mortal)
                 .then(|| *hand.random.pick(&[0, 1, 30, 1_000, 60_000])),
+            colour: Colour::any(hand.random),
             to: self.plan.anonymous.then(|| queue.clone()),
         };
         let settled = hand.random.chance(self.plan.settled);

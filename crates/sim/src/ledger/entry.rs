@@ -1,8 +1,9 @@
 //! What is known of one message.
 
 use super::{QueueRules, Taker, Verdict};
-use crate::letter::Received;
+use crate::letter::{Letter, Received};
 use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo};
+use crate::selector::{Colour, Selector};
 
 /// One message, from its sender to whoever is done with it.
 #[derive(Debug)]
@@ -11,6 +12,7 @@ pub(super) struct Entry {
     pub(super) queue: String,
     digest: u64,
     pub(super) ttl_ms: Option<u32>,
+    colour: Option<Colour>,
     pub(super) fate: Fate,
     pub(super) holder: Option<Holder>,
     /// How often it has arrived at a receiver that takes it.
@@ -58,12 +60,13 @@ pub(super) struct Holder {
 }
 
 impl Entry {
-    pub(super) fn new(sender: SenderNo, queue: String, digest: u64, ttl_ms: Option<u32>) -> Entry {
+    pub(super) fn new(sender: SenderNo, queue: String, digest: u64, letter: &Letter) -> Entry {
         Entry {
             sender,
             queue,
             digest,
-            ttl_ms,
+            ttl_ms: letter.ttl_ms,
+            colour: letter.colour,
             fate: Fate::Sending,
             holder: None,
             seen: 0,
@@ -81,6 +84,8 @@ impl Entry {
     pub(super) fn check_place(&self, no: MessageNo, taker: &Taker<'_>, received: &Received) {
         assert_eq!(self.digest, received.digest, "{no:?} was changed on its way");
         assert_eq!(self.queue, taker.queue, "{no:?} came from the wrong queue");
+        let is_selected = taker.selector.is_none_or(|selector| selector.wants(self.colour));
+        assert!(is_selected, "{no:?} does not match {:?}: {self:?}", taker.selector);
         assert!(
             !matches!(self.fate, Fate::Sending | Fate::Aborted | Fate::Refused),
             "{no:?} must not be delivered: {self:?}"
@@ -133,6 +138,12 @@ impl Entry {
             }
         }
         self.done
+    }
+
+    /// Whether it may be in the queue, and is nothing for somebody who selects.
+    pub(super) fn is_left_by(&self, selector: &Selector) -> bool {
+        let is_out = self.done || matches!(self.fate, Fate::Aborted | Fate::Refused);
+        !is_out && self.holder.is_none() && !selector.wants(self.colour)
     }
 
     /// Whether it should have been delivered to somebody by now, and was not.

@@ -62,6 +62,9 @@ fn anybody(world: &mut World, queues: &[&str]) -> ClientPlan {
         let random = world.random();
         let queue = *random.pick(queues);
         let mut receiver = ReceiverPlan::from(queue, CreditPlan::any(random));
+        if random.chance(30) {
+            receiver = receiver.selecting(random);
+        }
         receiver = match random.below(4) {
             0 => receiver.browsing(),
             1 => receiver.settled(),

@@ -43,7 +43,6 @@ impl Args for Options {
                 .long(name)
                 .short(short)
                 .action(ArgAction::SetTrue)
-                .requires("pidfile")
                 .help_heading("Process")
                 .help(help)
         };
@@ -53,11 +52,17 @@ impl Args for Options {
             .arg(action(
                 CHECK,
                 'c',
-                "Print the process id of the running broker that has this pidfile, or fail",
+                "Print the process id of the running broker that has this pidfile, or was started in \
+                 the background on this port, or fail",
             ))
             .arg(
-                action(QUIT, 'q', "End the running broker that has this pidfile")
-                    .conflicts_with(CHECK),
+                action(
+                    QUIT,
+                    'q',
+                    "End the running broker that has this pidfile, or was started in the background \
+                     on this port",
+                )
+                .conflicts_with(CHECK),
             )
     }
 
@@ -87,11 +92,10 @@ impl FromArgMatches for Options {
 /// Runs the broker until a signal ends it.
 pub(crate) fn run(options: Options) -> Outcome {
     let config = options.config.map_err(Failure::option)?;
-    match (options.action, &config.pidfile) {
-        (Action::Check, Some(path)) => return show_running(path),
-        (Action::Quit, Some(path)) => return Pidfile::quit(path),
-        (_, Some(path)) => Pidfile::check(path)?,
-        (_, None) => {}
+    match options.action {
+        Action::Check => return show_running(&pidfile::of_running(&config)?),
+        Action::Quit => return Pidfile::quit(&pidfile::of_running(&config)?),
+        Action::Serve => Pidfile::check(&config)?,
     }
     if config.daemon && !daemon::is_child() {
         return daemon::start(config.port == 0);
@@ -104,11 +108,12 @@ pub(crate) fn run(options: Options) -> Outcome {
         info!("logging to {path}");
     }
     descriptors::raise_limit();
-    let (chooses_port, pidfile) = (config.port == 0, config.pidfile.clone());
+    let chooses_port = config.port == 0;
     // Before there are other threads, so that all of them leave these signals to this one.
     let signals = Signals::receive()?;
-    let server = Server::start(config).map_err(|error| Failure::new("ServerError", error))?;
-    let _pidfile = pidfile.map(Pidfile::write).transpose()?;
+    let server =
+        Server::start(config.clone()).map_err(|error| Failure::new("ServerError", error))?;
+    let _pidfile = Pidfile::take(&config, server.port())?;
     if chooses_port || daemon::is_child() {
         // Whoever started us reads one line: where to connect, and that it is possible now.
         let mut out = std::io::stdout().lock();

@@ -211,6 +211,51 @@ fn in_the_background_the_command_ends_when_the_broker_accepts_connections() {
 }
 
 #[test]
+fn a_broker_in_the_background_is_found_by_its_port() {
+    let home = scratch("found");
+    std::fs::create_dir_all(&home).unwrap();
+    let at_home = |options: &[&str]| serve(options).env("HOME", &home).output().unwrap();
+    let started = at_home(&["-d", "-p", "0", "--interface", "127.0.0.1", "--no-data-dir"]);
+    let port = String::from_utf8(started.stdout).unwrap();
+    let port = port.trim();
+    TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+
+    let found = at_home(&["--check", "-p", port]);
+    let id = std::fs::read_to_string(format!("{home}/.mochila/{port}.pid")).unwrap();
+    assert_eq!((found.status.code(), String::from_utf8(found.stdout).unwrap()), (Some(0), id));
+    let again = at_home(&["-d", "-p", port, "--no-data-dir"]);
+    assert!(String::from_utf8(again.stderr).unwrap().contains("pidfile of a running broker"));
+
+    assert_eq!(at_home(&["-q", "-p", port, "--no-data-dir"]).status.code(), Some(0));
+    assert!(TcpStream::connect(format!("127.0.0.1:{port}")).is_err());
+    for option in ["-q", "-c"] {
+        assert_eq!(at_home(&[option, "-p", port]).status.code(), Some(1));
+    }
+    std::fs::remove_dir_all(&home).unwrap();
+}
+
+#[test]
+fn a_broker_in_the_background_needs_no_home_directory() {
+    let (directory, log) = (scratch("homeless"), scratch("homeless.log"));
+    let options = ["-d", "-p", "0", "--data-dir", &directory, "--log-to-file", &log];
+    let homeless =
+        |extra: &[&str]| serve(&options).args(extra).env_remove("HOME").output().unwrap();
+    let started = homeless(&["--pid-dir", &directory]);
+    let port = String::from_utf8(started.stdout).unwrap();
+    let quit = serve(&["-q", "-p", port.trim(), "--pid-dir", &directory]).output().unwrap();
+    assert!(quit.status.success(), "{quit:?}");
+
+    assert_eq!(homeless(&["--pid-dir", "/dev/null/none"]).status.code(), Some(1));
+
+    assert!(homeless(&[]).status.success());
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.contains("WARN there is no pidfile"), "{text}");
+    let id = std::fs::read_to_string(format!("{directory}/lock")).unwrap();
+    assert!(Command::new("kill").arg(id.trim()).status().unwrap().success());
+    let _ = (std::fs::remove_file(&log), std::fs::remove_dir_all(&directory));
+}
+
+#[test]
 fn a_pidfile_belongs_to_one_broker_as_long_as_it_runs() {
     let path = scratch("owned.pid");
     let pidfile = ["--pidfile", &path];

@@ -71,6 +71,8 @@ pub struct Config {
     pub daemon: bool,
     /// File that the process id is written to.
     pub pidfile: Option<PathBuf>,
+    /// Directory for the process id of a broker in the background.
+    pub pid_dir: Option<PathBuf>,
     /// Options of other brokers that were given but mean nothing here.
     pub ignored: Vec<String>,
 }
@@ -117,8 +119,14 @@ impl Config {
         if self.no_data_dir {
             return None;
         }
-        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".mochila"));
         self.data_dir.clone().or_else(home)
+    }
+
+    /// The file with the process id of a broker on a port: the chosen one, or one in a directory
+    /// that is the same whatever else the broker is told.
+    pub fn pidfile_on(&self, port: u16) -> Option<PathBuf> {
+        let named_after = || Some(self.pid_dir.clone().or_else(home)?.join(format!("{port}.pid")));
+        self.pidfile.clone().or_else(named_after)
     }
 
     /// The users file: the chosen one, or `users` in the data directory.
@@ -146,6 +154,11 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// The place for everything that nobody has named a place for.
+fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".mochila"))
 }
 
 impl Default for Config {
@@ -176,6 +189,7 @@ impl Default for Config {
             log_to_file: None,
             daemon: false,
             pidfile: None,
+            pid_dir: None,
             ignored: Vec::new(),
         }
     }

@@ -6,7 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mochila_server::Config;
 use rustix::process::{Pid, Signal, kill_process};
+
+use tracing::warn;
 
 use crate::failure::{Failure, Outcome};
 
@@ -21,16 +24,35 @@ pub(super) struct Pidfile {
 }
 
 impl Pidfile {
-    /// Fails if the file is that of a broker that lives.
-    pub(super) fn check(path: &Path) -> Outcome {
-        match Self::holder(path)? {
-            Some(id) => Err(taken(path, Some(id))),
-            None => Ok(()),
+    /// Fails if the file of the broker that is to start is that of one that lives.
+    pub(super) fn check(config: &Config) -> Outcome {
+        let Some(path) = wanted(config, config.port) else { return Ok(()) };
+        match Self::holder(&path) {
+            Ok(Some(id)) => Err(taken(&path, Some(id))),
+            // Whether it is needed is seen when it is written.
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Writes the process id where it is wanted. Where nobody has named a place, and the usual one
+    /// cannot be written to, there is no file.
+    pub(super) fn take(config: &Config, port: u16) -> Outcome<Option<Self>> {
+        let Some(path) = wanted(config, port) else { return Ok(None) };
+        if let Some(directory) = path.parent().filter(|_| config.pidfile.is_none()) {
+            // If that fails, so does writing the file.
+            let _ = fs::create_dir_all(directory);
+        }
+        match Self::write(path) {
+            Err(failure) if !is_named(config) && failure.is(IO_ERROR) => {
+                warn!("there is no pidfile: {failure}");
+                Ok(None)
+            }
+            result => result.map(Some),
         }
     }
 
     /// Writes the process id, unless the file is that of a broker that lives.
-    pub(super) fn write(path: PathBuf) -> Outcome<Self> {
+    fn write(path: PathBuf) -> Outcome<Self> {
         let failed = |error| failure(&path, error);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -107,6 +129,26 @@ impl Drop for Pidfile {
     }
 }
 
+/// The file of the running broker that the configuration describes.
+pub(super) fn of_running(config: &Config) -> Outcome<PathBuf> {
+    config
+        .pidfile_on(config.port)
+        .ok_or_else(|| Failure::option("there is no home directory: say --pidfile or --pid-dir"))
+}
+
+/// The file of a broker that is to start: in the background each has one, by which it is found again.
+fn wanted(config: &Config, port: u16) -> Option<PathBuf> {
+    let path = config.pidfile_on(port);
+    if path.is_none() && config.daemon {
+        warn!("there is no pidfile, because there is no home directory");
+    }
+    path.filter(|_| config.daemon || config.pidfile.is_some())
+}
+
+fn is_named(config: &Config) -> bool {
+    config.pidfile.is_some() || config.pid_dir.is_some()
+}
+
 /// What to say if no broker holds the file.
 pub(super) fn nobody(path: &Path) -> Failure {
     let path = path.display();
@@ -124,8 +166,10 @@ fn taken(path: &Path, id: Option<Pid>) -> Failure {
 }
 
 fn failure(path: &Path, error: io::Error) -> Failure {
-    Failure::new("IOError", format_args!("{}: {error}", path.display()))
+    Failure::new(IO_ERROR, format_args!("{}: {error}", path.display()))
 }
+
+const IO_ERROR: &str = "IOError";
 
 /// How long somebody who only looks may keep the file locked.
 const LOOK: Duration = Duration::from_millis(200);

@@ -308,7 +308,16 @@ pub(super) static SETTINGS: &[Setting] = &[
         FILE,
         pidfile,
         "File that the process id is written to while the broker runs. That of another running broker is an \
-         error. `--check` shows the id of the broker that has this file, `--quit` ends it"
+         error. `--check` shows the id of the broker that has this file, `--quit` ends it. Without this \
+         setting a broker in the background has a file in `pid-dir`, and is found by its port"
+    ),
+    setting!(
+        Process,
+        "pid-dir",
+        Takes::One("DIR"),
+        pid_dir,
+        "Directory of the files PORT.pid with the process ids of brokers in the background. Without it, \
+         `.mochila` in the home directory"
     ),
 ];
 

@@ -2,12 +2,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mochila_broker::{
-    BatchBuilder, Budget, LargeBody, MessageMeta, Origin, Rejected, SharedQueue, Wakeups,
+    Batch, BatchBuilder, Budget, Enqueued, Fault, LargeBody, MessageMeta, Origin, Rejected,
+    SharedQueue, Wakeups,
 };
 use mochila_engine::{Connection as Engine, LinkId, SessionId};
 use mochila_wire::performative::ReceiverSettleMode;
 use mochila_wire::section::BodyKind;
 use mochila_wire::{DeliveryState, Now, Sections};
+
+use crate::transactions::{TransactionId, Transactions};
 
 /// Messages of one visit that go to one queue, until they are enqueued together.
 #[derive(Default)]
@@ -26,6 +29,7 @@ struct Route {
     queue: Arc<SharedQueue>,
     /// The queue gives this sender its credit.
     is_held_back: bool,
+    transaction: Option<TransactionId>,
 }
 
 /// What the sender of a message has to be told about it.
@@ -85,6 +89,8 @@ pub(crate) struct Sender {
     pub(crate) settled: bool,
     /// How this delivery is to be settled, where it differs from the link's mode.
     pub(crate) settle_mode: Option<ReceiverSettleMode>,
+    /// The transaction that it belongs to.
+    pub(crate) transaction: Option<TransactionId>,
 }
 
 impl Sender {
@@ -110,11 +116,15 @@ pub(crate) struct Landed {
 }
 
 impl Arrivals {
-    /// Whether a message of this link for this queue joins the batch that is being collected.
+    /// Whether a message of this sender for this queue joins the batch that is being collected.
     #[inline]
-    pub(crate) fn joins(&self, link: LinkId, queue: &Arc<SharedQueue>) -> bool {
+    pub(crate) fn joins(&self, sender: &Sender, queue: &Arc<SharedQueue>) -> bool {
         match &self.to {
-            Some(route) => route.link == link && Arc::ptr_eq(&route.queue, queue),
+            Some(route) => {
+                route.link == sender.link
+                    && Arc::ptr_eq(&route.queue, queue)
+                    && route.transaction == sender.transaction
+            }
             None => false,
         }
     }
@@ -128,8 +138,8 @@ impl Arrivals {
         is_held_back: bool,
     ) {
         debug_assert!(self.builder.is_empty(), "a batch was started before the last was enqueued");
-        let (link, session) = (sender.link, sender.session);
-        self.to = Some(Route { link, session, connection, queue, is_held_back });
+        let Sender { link, session, transaction, .. } = *sender;
+        self.to = Some(Route { link, session, connection, queue, is_held_back, transaction });
     }
 
     /// Adds a message to the batch.
@@ -161,10 +171,9 @@ impl Arrivals {
         &mut self,
         now: Now,
         buffer: &[u8],
-        budget: &Arc<Budget>,
-        engine: &mut Engine,
-        wakeups: &mut Wakeups,
+        landing: Landing<'_>,
     ) -> Option<Landed> {
+        let Landing { budget, engine, transactions, wakeups } = landing;
         let route = self.to.take()?;
         self.builder.set_origin(Origin::new(route.connection, now));
         let deliveries = &self.deliveries;
@@ -173,22 +182,21 @@ impl Arrivals {
         match self.builder.finish(buffer, budget) {
             Ok(batch) => {
                 is_large = batch.bytes() >= LARGE_BYTES * batch.len() as u64;
-                let (enqueued, woken) = match route.is_held_back {
-                    true => route.queue.enqueue(now, batch),
-                    false => route.queue.offer(now, batch),
-                };
+                let (enqueued, woken) = route.enqueue(now, batch, transactions);
                 wakeups.merge(woken);
                 is_refused = !enqueued.rejected.is_empty();
-                let session = route.session;
                 if enqueued.rejected.is_empty() {
-                    settle_all(engine, session, deliveries, &DeliveryState::Accepted);
+                    settle_all(engine, &route, deliveries, &route.told(DeliveryState::Accepted));
                 } else {
-                    settle_each(engine, session, deliveries, &enqueued.rejected);
+                    settle_each(engine, &route, deliveries, &enqueued.rejected);
                 }
             }
             Err(over) => {
-                let error = Some(Box::new(over.to_amqp()));
-                settle_all(engine, route.session, deliveries, &DeliveryState::Rejected { error });
+                if let Some(id) = route.transaction {
+                    wakeups.merge(transactions.doom(now, id, Fault::NoMemory(over)));
+                }
+                let state = route.told(DeliveryState::rejected(over.to_amqp()));
+                settle_all(engine, &route, deliveries, &state);
             }
         }
         self.deliveries.clear();
@@ -196,36 +204,57 @@ impl Arrivals {
     }
 }
 
-fn settle_all(
-    engine: &mut Engine,
-    session: SessionId,
-    deliveries: &[Arrived],
-    state: &DeliveryState,
-) {
-    for Run { first, last, answer } in Runs::of(deliveries) {
-        let settles = answer == Answer::Settles;
-        engine.settle_incoming(session, first, last, state.clone(), settles);
+/// What a batch meets where it is enqueued.
+pub(crate) struct Landing<'a> {
+    pub(crate) budget: &'a Arc<Budget>,
+    pub(crate) engine: &'a mut Engine,
+    pub(crate) transactions: &'a mut Transactions,
+    pub(crate) wakeups: &'a mut Wakeups,
+}
+
+impl Route {
+    #[inline]
+    fn enqueue(
+        &self,
+        now: Now,
+        batch: &mut Batch,
+        transactions: &mut Transactions,
+    ) -> (Enqueued, Wakeups) {
+        match (self.transaction, self.is_held_back) {
+            (Some(id), _) => transactions.enqueue(now, id, &self.queue, batch, self.is_held_back),
+            (None, true) => self.queue.enqueue(now, batch),
+            (None, false) => self.queue.offer(now, batch),
+        }
+    }
+
+    /// How the sender is told an outcome.
+    #[inline]
+    fn told(&self, outcome: DeliveryState) -> DeliveryState {
+        match self.transaction {
+            Some(transaction) => transaction.state(outcome),
+            None => outcome,
+        }
     }
 }
 
-fn settle_each(
-    engine: &mut Engine,
-    session: SessionId,
-    deliveries: &[Arrived],
-    rejected: &[Rejected],
-) {
+fn settle_all(engine: &mut Engine, route: &Route, deliveries: &[Arrived], state: &DeliveryState) {
+    for Run { first, last, answer } in Runs::of(deliveries) {
+        let settles = answer == Answer::Settles;
+        engine.settle_incoming(route.session, first, last, state.clone(), settles);
+    }
+}
+
+fn settle_each(engine: &mut Engine, route: &Route, deliveries: &[Arrived], rejected: &[Rejected]) {
     let mut rejected = rejected.iter().peekable();
     for (index, arrived) in deliveries.iter().enumerate() {
         let state = match rejected.next_if(|rejected| rejected.index as usize == index) {
-            Some(rejected) => {
-                let error = Some(Box::new(rejected.reason.to_amqp()));
-                DeliveryState::Rejected { error }
-            }
+            Some(rejected) => DeliveryState::rejected(rejected.reason.to_amqp()),
             None => DeliveryState::Accepted,
         };
         if arrived.answer != Answer::Nothing {
             let id = arrived.delivery_id;
-            engine.settle_incoming(session, id, id, state, arrived.answer == Answer::Settles);
+            let settles = arrived.answer == Answer::Settles;
+            engine.settle_incoming(route.session, id, id, route.told(state), settles);
         }
     }
 }

@@ -8,9 +8,12 @@ use mochila_engine::{
 use mochila_management::{ConnectionRecord, LinkRecord};
 use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
+use crate::incoming::Destination;
 use crate::links::{End, Links, Slot};
-use crate::settlement::{Fate, Told};
-use crate::{Node, Scratch, WHOLE_CONNECTION, refusal};
+use crate::outgoing::IN_VAIN;
+use crate::settlement::{Fate, Told, Within};
+use crate::transactions::{Ends, Transactions};
+use crate::{Node, Scratch, WHOLE_CONNECTION};
 
 /// One AMQP peer of a node: its engine, and our end of each of its links.
 ///
@@ -28,6 +31,7 @@ pub struct Connection {
     pub(crate) full: Vec<LinkId>,
     pub(crate) record: Arc<ConnectionRecord>,
     pub(crate) waker: Arc<dyn Wake>,
+    pub(crate) transactions: Transactions,
     /// Reply queues of this connection's links from `$management`, by reply address.
     pub(crate) reply_queues: Vec<(String, Arc<SharedQueue>)>,
     credentials: Option<Box<PeerCredentials>>,
@@ -63,6 +67,7 @@ impl Connection {
             full: Vec::new(),
             record,
             waker,
+            transactions: Transactions::default(),
             reply_queues: Vec::new(),
             credentials: None,
             mechanism: "",
@@ -97,12 +102,18 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Now, scratch: &mut Scratch) {
         self.engine.handle_timeout(now);
         self.handle_events(now, &[], scratch);
+        if self.transactions.next_timeout_ms().is_some_and(|next_ms| next_ms <= now.mono_ms) {
+            let timeout_ms = self.node.broker.transaction_settings().timeout_ms;
+            let (transactions, ends) = self.transactions(scratch);
+            transactions.handle_timeout(now, timeout_ms, ends);
+        }
     }
 
     /// When [`handle_timeout`](Connection::handle_timeout) has something to do, on the monotonic
     /// clock.
     pub fn next_timeout_ms(&self) -> Option<u64> {
-        self.engine.next_timeout_ms()
+        let times = [self.engine.next_timeout_ms(), self.transactions.next_timeout_ms()];
+        times.into_iter().flatten().min()
     }
 
     /// Somebody had something for one of the links, or for the connection.
@@ -234,6 +245,9 @@ impl Connection {
             }
             Event::Attached { link, peer } => self.handle_attach(now, link, &peer, scratch),
             Event::Window { session } => self.window_opened(session),
+            Event::FlowProperties { link, properties } => {
+                self.handle_flow_properties(now, link, &properties, scratch);
+            }
             Event::Detached { link, error, .. } => {
                 if let Some(error) = error {
                     tracing::debug!(peer = %self.record.peer_address, ?link, %error, "a link was detached");
@@ -281,9 +295,12 @@ impl Connection {
         self.make_ready(id);
     }
 
-    fn handle_disposition(&mut self, now: Now, told: Told, scratch: &mut Scratch) {
-        if let Some(DeliveryState::Transactional { .. }) = told.state {
-            return self.refuse_transaction(now, &told, scratch);
+    fn handle_disposition(&mut self, now: Now, mut told: Told, scratch: &mut Scratch) {
+        if let Some(DeliveryState::Transactional { txn_id, outcome }) =
+            told.state.take_if(is_pledge)
+        {
+            let outcome = outcome.map(|outcome| *outcome);
+            return self.handle_pledge(now, told, &txn_id, outcome, scratch);
         }
         let Some(fate) = Fate::of(&told) else { return };
         let Told { session, first, last, settled, state } = told;
@@ -291,30 +308,23 @@ impl Connection {
         self.engine.resolve_outgoing(session, first, last, true, &mut |link, position, _| {
             settlements.name(link, position);
         });
-        settlements.conclude(now, &fate, &mut self.links, &mut scratch.wakeups);
+        let (links, transactions) = (&mut self.links, &mut self.transactions);
+        settlements.conclude(
+            now,
+            (Within::Nothing, &fate),
+            links,
+            transactions,
+            &mut scratch.wakeups,
+        );
         if !settled {
             self.engine.settle_outgoing(session, first, last, state);
         }
     }
 
-    /// Ends the links of deliveries that are to be settled within a transaction.
-    #[cold]
-    fn refuse_transaction(&mut self, now: Now, told: &Told, scratch: &mut Scratch) {
-        let Told { session, first, last, .. } = *told;
-        let mut named = Vec::new();
-        self.engine.resolve_outgoing(session, first, last, false, &mut |link, _, _| {
-            if named.last() != Some(&link) {
-                named.push(link);
-            }
-        });
-        for link in named {
-            self.detach_with(now, link, refusal::no_transaction(), scratch);
-        }
-    }
-
     /// Tells queues what was settled.
     pub(crate) fn settle(&mut self, now: Now, scratch: &mut Scratch) {
-        scratch.settlements.flush(now, &mut self.links, &mut scratch.wakeups);
+        let (links, transactions) = (&mut self.links, &mut self.transactions);
+        scratch.settlements.flush(now, links, transactions, &mut scratch.wakeups);
         let touched = scratch.settlements.take_touched();
         if touched.is_empty() {
             return;
@@ -381,7 +391,13 @@ impl Connection {
     fn give_up(&mut self, now: Now, slot: Slot, scratch: &mut Scratch) {
         self.record.leave_link(slot.id.index() as u32);
         match slot.end {
-            End::Incoming(incoming) => incoming.give_up(now, &mut scratch.wakeups),
+            End::Incoming(incoming) => {
+                if matches!(incoming.destination, Destination::Coordinator { .. }) {
+                    let (transactions, ends) = self.transactions(scratch);
+                    transactions.roll_back_of(now, slot.id, ends);
+                }
+                incoming.give_up(now, &mut scratch.wakeups);
+            }
             End::Outgoing(outgoing) => {
                 self.reply_queues.retain(|(_, queue)| !Arc::ptr_eq(queue, &outgoing.queue));
                 outgoing.give_up(now, self.is_lost, &mut scratch.wakeups);
@@ -391,6 +407,8 @@ impl Connection {
 
     /// The connection is over: its links go, and management forgets it.
     fn end(&mut self, now: Now, scratch: &mut Scratch) {
+        let outcome = self.is_lost.then_some(&IN_VAIN);
+        self.transactions.roll_back_all(now, outcome, &mut scratch.wakeups);
         for slot in self.links.take_all() {
             self.give_up(now, slot, scratch);
         }
@@ -398,6 +416,20 @@ impl Connection {
         if !std::mem::replace(&mut self.is_over, true) {
             self.node.management.directory().leave(&self.record);
         }
+    }
+
+    /// The transactions, and where their ends are told.
+    pub(crate) fn transactions<'a>(
+        &'a mut self,
+        scratch: &'a mut Scratch,
+    ) -> (&'a mut Transactions, Ends<'a>) {
+        let ends = Ends {
+            engine: &mut self.engine,
+            links: &mut self.links,
+            settlements: &mut scratch.settlements,
+            wakeups: &mut scratch.wakeups,
+        };
+        (&mut self.transactions, ends)
     }
 
     pub(crate) fn mechanism(&self) -> &'static str {
@@ -435,4 +467,8 @@ impl Connection {
             _ => record.without_credit_since_ms.set(0),
         }
     }
+}
+
+fn is_pledge(state: &mut DeliveryState) -> bool {
+    matches!(state, DeliveryState::Transactional { .. })
 }

@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
-use mochila_broker::{MessageMeta, ProducerId, SharedQueue, Wakeups};
+use mochila_broker::{Fault, MessageMeta, ProducerId, SharedQueue, Wakeups};
 use mochila_engine::{self as engine, LinkId, TransferEvent};
 use mochila_wire::performative::ReceiverSettleMode;
 use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
-use crate::arrival::{Answer, Arrival, Landed, Sender};
+use crate::arrival::{Answer, Arrival, Landed, Landing, Sender};
 use crate::connection::Connection;
 use crate::inspection::Inspection;
-use crate::node::MANAGEMENT;
+use crate::node::{COORDINATOR, MANAGEMENT};
 use crate::partial::{PartError, Partial};
 use crate::{Scratch, refusal};
 
@@ -31,6 +31,11 @@ pub(crate) enum Destination {
     Anonymous { last: Option<(String, Arc<SharedQueue>)> },
     /// To `$management`.
     Management,
+    /// To the coordinator of transactions.
+    Coordinator {
+        /// The controller understands that something is rejected.
+        may_reject: bool,
+    },
 }
 
 impl Connection {
@@ -43,9 +48,17 @@ impl Connection {
         transfer: &TransferEvent,
         scratch: &mut Scratch,
     ) {
-        if let Some(DeliveryState::Transactional { .. }) = transfer.state.as_deref() {
-            return self.detach_with(now, transfer.link, refusal::no_transaction(), scratch);
-        }
+        let transaction = match transfer.state.as_deref() {
+            Some(DeliveryState::Transactional { txn_id, .. }) if transfer.start => {
+                let Some(id) = self.transactions.find(txn_id) else {
+                    self.enqueue_arrivals(now, buffer, scratch);
+                    let error = refusal::no_transaction();
+                    return self.detach_with(now, transfer.link, error, scratch);
+                };
+                Some(id)
+            }
+            _ => None,
+        };
         if transfer.resume {
             // It resumes a delivery of which nothing is kept: such are ignored (part 2, 2.7.5).
             return self.grant_credit(now, transfer.link, scratch);
@@ -57,6 +70,7 @@ impl Connection {
             message_format: transfer.message_format,
             settled: transfer.settled,
             settle_mode: transfer.rcv_settle_mode,
+            transaction,
         };
         if transfer.is_whole() {
             let arrival = Arrival::InBuffer(transfer.payload());
@@ -109,8 +123,11 @@ impl Connection {
             Destination::Management => {
                 return self.handle_request(now, buffer, sender, &arrival, scratch);
             }
+            Destination::Coordinator { .. } => {
+                return self.handle_control(now, buffer, sender, &arrival, scratch);
+            }
         };
-        if !scratch.arrivals.joins(sender.link, queue) {
+        if !scratch.arrivals.joins(&sender, queue) {
             let queue = Arc::clone(queue);
             self.enqueue_arrivals(now, buffer, scratch);
             scratch.arrivals.start(&sender, self.record.id, queue, is_held_back);
@@ -123,7 +140,13 @@ impl Connection {
         let arrivals = &mut scratch.arrivals;
         let budget = self.node.broker.budget();
         let count = arrivals.len();
-        let landed = arrivals.enqueue(now, buffer, budget, &mut self.engine, &mut scratch.wakeups);
+        let ends = Landing {
+            budget,
+            engine: &mut self.engine,
+            transactions: &mut self.transactions,
+            wakeups: &mut scratch.wakeups,
+        };
+        let landed = arrivals.enqueue(now, buffer, ends);
         let Some(Landed { link, is_refused, is_large }) = landed else { return };
         self.count_received(link, count);
         if is_refused || is_large {
@@ -168,7 +191,9 @@ impl Connection {
                 scratch.wakeups.merge(wakeups);
                 granted
             }
-            Destination::Anonymous { .. } | Destination::Management => window,
+            Destination::Anonymous { .. }
+            | Destination::Management
+            | Destination::Coordinator { .. } => window,
         })
     }
 
@@ -218,7 +243,7 @@ impl Connection {
     }
 
     /// Rejects one delivery; the link goes on.
-    fn refuse_delivery(
+    pub(crate) fn refuse_delivery(
         &mut self,
         now: Now,
         sender: Sender,
@@ -226,6 +251,10 @@ impl Connection {
         scratch: &mut Scratch,
     ) {
         tracing::debug!(link = ?sender.link, %error, "a message is rejected");
+        if let Some(id) = sender.transaction {
+            let fault = Fault::Rejected(Box::new(error.clone()));
+            scratch.wakeups.merge(self.transactions.doom(now, id, fault));
+        }
         let state = DeliveryState::Rejected { error: Some(Box::new(error)) };
         self.answer(sender, state);
         self.grant_credit(now, sender.link, scratch);
@@ -238,6 +267,10 @@ impl Connection {
         if answer != Answer::Nothing {
             let id = sender.delivery_id;
             let settles = answer == Answer::Settles;
+            let state = match sender.transaction {
+                Some(transaction) => transaction.state(state),
+                None => state,
+            };
             self.engine.settle_incoming(sender.session, id, id, state, settles);
         }
     }
@@ -248,8 +281,15 @@ impl Destination {
     fn is_gone(&self) -> bool {
         match self {
             Destination::Queue { queue, .. } => queue.is_deleted(),
-            Destination::Anonymous { .. } | Destination::Management => false,
+            Destination::Anonymous { .. }
+            | Destination::Management
+            | Destination::Coordinator { .. } => false,
         }
+    }
+
+    /// Whether its sender understands that something is rejected.
+    pub(crate) fn may_reject(&self) -> bool {
+        !matches!(self, Destination::Coordinator { may_reject: false })
     }
 
     /// The address, for management.
@@ -258,6 +298,7 @@ impl Destination {
             Destination::Queue { queue, .. } => queue.name(),
             Destination::Anonymous { .. } => "",
             Destination::Management => MANAGEMENT,
+            Destination::Coordinator { .. } => COORDINATOR,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod arrival;
 mod connection;
+mod coordinator;
 mod incoming;
 mod inspection;
 mod large;
@@ -13,11 +14,13 @@ mod node;
 mod open;
 mod outgoing;
 mod partial;
+mod pledging;
 mod refusal;
 mod requests;
 mod scratch;
 mod settlement;
 mod terminus;
+mod transactions;
 
 pub use connection::{Connection, Peer};
 pub use large::{LargeFile, LargeFiles};

@@ -35,7 +35,9 @@ impl End {
         match self {
             End::Incoming(incoming) => match &incoming.destination {
                 Destination::Queue { queue, .. } => Some(queue),
-                Destination::Anonymous { .. } | Destination::Management => None,
+                Destination::Anonymous { .. }
+                | Destination::Management
+                | Destination::Coordinator { .. } => None,
             },
             End::Outgoing(outgoing) => Some(&outgoing.queue),
         }

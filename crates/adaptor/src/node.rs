@@ -64,3 +64,5 @@ impl Default for Settings {
 
 /// The address of the node that manages this one.
 pub(crate) const MANAGEMENT: &str = "$management";
+/// What the coordinator of transactions is called where links are shown; it has no address.
+pub(crate) const COORDINATOR: &str = "$coordinator";

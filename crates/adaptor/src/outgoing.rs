@@ -44,15 +44,17 @@ impl Outgoing {
             let released = [departure.ending(Outcome::Release)];
             wakeups.merge(self.queue.settle(now, self.consumer, &released));
         }
-        let in_vain =
-            Outcome::Modify { failed: true, undeliverable_here: false, annotations: None };
-        let outcome = if is_lost { &in_vain } else { &self.default_outcome };
+        let outcome = if is_lost { &IN_VAIN } else { &self.default_outcome };
         wakeups.merge(self.queue.unsubscribe_with(now, self.consumer, outcome));
         if self.owns_queue {
             wakeups.merge(self.queue.lose_creator(now));
         }
     }
 }
+
+/// What becomes of messages that were with a peer whose connection broke.
+pub(crate) const IN_VAIN: Outcome =
+    Outcome::Modify { failed: true, undeliverable_here: false, annotations: None };
 
 /// What one turn of a link came to.
 enum Turn {

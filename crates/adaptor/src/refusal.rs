@@ -15,9 +15,9 @@ pub(crate) fn no_subscription(name: &str) -> AmqpError {
     refusal(condition::NOT_FOUND, format!("there is no subscription '{name}'"))
 }
 
-/// Something that is to happen within a transaction.
+/// Something that is to happen within a transaction that is not there.
 pub(crate) fn no_transaction() -> AmqpError {
-    let text = "there is no such transaction: this broker has no transactions yet";
+    let text = "there is no such transaction on this connection, or not any more";
     refusal(condition::TRANSACTION_UNKNOWN_ID, text)
 }
 

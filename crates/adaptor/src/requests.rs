@@ -21,6 +21,10 @@ impl Connection {
         request: &Arrival,
         scratch: &mut Scratch,
     ) {
+        if sender.transaction.is_some() {
+            let text = "what is asked of $management cannot be undone, so not in a transaction";
+            return self.refuse_delivery(now, sender, refusal::not_implemented(text), scratch);
+        }
         // It sees everything that was done before it was made.
         self.enqueue_arrivals(now, buffer, scratch);
         self.settle(now, scratch);

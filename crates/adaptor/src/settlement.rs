@@ -1,9 +1,10 @@
-use mochila_broker::{Outcome, Settlement, Wakeups};
+use mochila_broker::{Held, Outcome, Settlement, Wakeups};
 use mochila_engine::{LinkId, SessionId};
 use mochila_wire::{DeliveryState, Now};
 
 use crate::links::Links;
 use crate::outgoing::Outgoing;
+use crate::transactions::{TransactionId, Transactions};
 
 /// Outcomes of one visit for the deliveries of one link, until they are told to its queue together.
 #[derive(Default)]
@@ -11,10 +12,26 @@ pub(crate) struct Settlements {
     /// Deliveries of the disposition that is being handled: link, and position in its queue.
     named: Vec<(LinkId, u64)>,
     link: Option<LinkId>,
+    within: Within,
     /// Links whose queues have been told since the last look.
     touched: Vec<LinkId>,
     accepted: Vec<u64>,
     others: Vec<Settlement>,
+}
+
+/// Whether outcomes count at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Within {
+    /// They do.
+    #[default]
+    Nothing,
+    /// They count if the transaction succeeds.
+    Transaction {
+        /// Which.
+        id: TransactionId,
+        /// Whether the receiver has settled the deliveries.
+        settled: bool,
+    },
 }
 
 impl Settlements {
@@ -29,14 +46,19 @@ impl Settlements {
     pub(crate) fn conclude(
         &mut self,
         now: Now,
-        fate: &Fate,
+        (within, fate): (Within, &Fate),
         links: &mut Links,
+        transactions: &mut Transactions,
         wakeups: &mut Wakeups,
     ) {
+        if self.within != within {
+            self.flush(now, links, transactions, wakeups);
+            self.within = within;
+        }
         let mut named = std::mem::take(&mut self.named);
         for (link, position) in named.drain(..) {
             if self.link != Some(link) {
-                self.flush(now, links, wakeups);
+                self.flush(now, links, transactions, wakeups);
                 self.link = Some(link);
             }
             let outcome = match fate {
@@ -66,21 +88,70 @@ impl Settlements {
         self.touched = touched;
     }
 
-    /// Tells the queue.
-    pub(crate) fn flush(&mut self, now: Now, links: &mut Links, wakeups: &mut Wakeups) {
+    /// Notes a link that has fewer unsettled deliveries than before.
+    pub(crate) fn touch(&mut self, link: LinkId) {
+        if self.touched.last() != Some(&link) {
+            self.touched.push(link);
+        }
+    }
+
+    /// Tells the queue, or the transaction.
+    pub(crate) fn flush(
+        &mut self,
+        now: Now,
+        links: &mut Links,
+        transactions: &mut Transactions,
+        wakeups: &mut Wakeups,
+    ) {
         let Some(link) = self.link.take() else { return };
         self.touched.push(link);
         if let Some(outgoing) = links.outgoing(link) {
-            let Outgoing { queue, consumer, .. } = outgoing;
-            if !self.accepted.is_empty() {
-                wakeups.merge(queue.accept(now, *consumer, &self.accepted));
-            }
-            if !self.others.is_empty() {
-                wakeups.merge(queue.settle(now, *consumer, &self.others));
+            match self.within {
+                Within::Nothing => self.tell(now, outgoing, wakeups),
+                Within::Transaction { id, settled } => {
+                    self.pledge(now, outgoing, (transactions, id, settled), wakeups);
+                }
             }
         }
         self.accepted.clear();
         self.others.clear();
+    }
+
+    #[inline]
+    fn tell(&self, now: Now, outgoing: &Outgoing, wakeups: &mut Wakeups) {
+        let Outgoing { queue, consumer, .. } = outgoing;
+        if !self.accepted.is_empty() {
+            wakeups.merge(queue.accept(now, *consumer, &self.accepted));
+        }
+        if !self.others.is_empty() {
+            wakeups.merge(queue.settle(now, *consumer, &self.others));
+        }
+    }
+
+    fn pledge(
+        &self,
+        now: Now,
+        outgoing: &Outgoing,
+        (transactions, id, settled): (&mut Transactions, TransactionId, bool),
+        wakeups: &mut Wakeups,
+    ) {
+        let Outgoing { queue, consumer, default_outcome, .. } = outgoing;
+        let held = Held { queue, consumer: *consumer, default_outcome, settled };
+        if let Some(transaction) = transactions.live(id) {
+            if !self.accepted.is_empty() {
+                wakeups.merge(transaction.accept(now, &held, &self.accepted));
+            }
+            if !self.others.is_empty() {
+                wakeups.merge(transaction.settle(now, &held, &self.others));
+            }
+        } else if settled {
+            // It was rolled back long since, and nobody will say any more about these.
+            let positions = self.others.iter().map(|it| it.position);
+            let positions = self.accepted.iter().copied().chain(positions);
+            let outcome = |position| Settlement { position, outcome: default_outcome.clone() };
+            let settlements: Vec<Settlement> = positions.map(outcome).collect();
+            wakeups.merge(queue.settle(now, *consumer, &settlements));
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::incoming::{Destination, Incoming};
 use crate::links::{End, Slot};
 use crate::node::MANAGEMENT;
 use crate::outgoing::Outgoing;
-use crate::{Node, Scratch, refusal};
+use crate::{Node, Scratch, coordinator, refusal};
 
 impl Connection {
     /// Answers a link that the peer wants, or refuses it.
@@ -125,7 +125,8 @@ impl Connection {
         let asked = match &peer.target {
             Some(TargetArchetype::Target(target)) => target,
             Some(TargetArchetype::Coordinator(_)) => {
-                return Err(refusal::not_implemented("this broker has no transactions yet"));
+                self.attach_coordinator(now, id, peer, scratch);
+                return Ok(());
             }
             None => return Err(refusal::invalid("a sender's link needs a target")),
         };
@@ -157,6 +158,22 @@ impl Connection {
         self.insert_link(id, end, record, scratch);
         self.grant_credit(now, id, scratch);
         Ok(())
+    }
+
+    /// The peer wants to control transactions.
+    fn attach_coordinator(&mut self, now: Now, id: LinkId, peer: &Attach, scratch: &mut Scratch) {
+        let may_reject = coordinator::understands_rejection(peer);
+        let destination = Destination::Coordinator { may_reject };
+        let mut answer = answer_to(peer);
+        answer.target = Some(coordinator::coordinator().into());
+        answer.snd_settle_mode = SenderSettleMode::Unsettled;
+        self.engine.answer_attach(id, answer);
+        let record = self.link_record(id, peer, Direction::In, destination.name());
+        let settle_mode = peer.rcv_settle_mode;
+        let end =
+            End::Incoming(Incoming { destination, partial: None, owns_queue: false, settle_mode });
+        self.insert_link(id, end, record, scratch);
+        self.grant_credit(now, id, scratch);
     }
 
     /// Enters a link here and in the directory.

@@ -281,14 +281,14 @@ fn commits_do_not_interlock() {
             let batch = builder.finish(&[], broker.budget()).unwrap();
             transaction.enqueue(NOW, queue, batch, true).1.perform();
         }
-        transaction.commit(NOW)
+        transaction.commit(NOW).unwrap()
     };
     let other = {
         let (broker, first, second) =
             (Arc::clone(&broker), Arc::clone(&first), Arc::clone(&second));
-        thread::spawn(move || commit(&broker, [&second, &first]).1.perform())
+        thread::spawn(move || commit(&broker, [&second, &first]).perform())
     };
-    commit(&broker, [&first, &second]).1.perform();
+    commit(&broker, [&first, &second]).perform();
     other.join().unwrap();
     assert_eq!((first.available(), second.available()), (2, 2));
     assert_eq!(bell.rung(), 1);

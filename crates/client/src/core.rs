@@ -310,8 +310,10 @@ impl Core {
             }
             Event::Detached { link, error, .. } => self.detached(link, error),
             Event::Closed { error, .. } => self.closed(error),
-            // The first is for servers; the second tells nothing that a handle waits for.
-            Event::Credentials(_) | Event::IncomingSettled { .. } => {}
+            // The first is for servers; the others tell nothing that a handle waits for.
+            Event::Credentials(_)
+            | Event::IncomingSettled { .. }
+            | Event::FlowProperties { .. } => {}
         }
     }
 

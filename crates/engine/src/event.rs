@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use mochila_wire::performative::{Attach, ReceiverSettleMode};
-use mochila_wire::{AmqpError, DeliveryState};
+use mochila_wire::{AmqpError, DeliveryState, Map};
 
 use crate::{LinkId, Mechanism, Secret, SessionId};
 
@@ -55,6 +55,13 @@ pub enum Event {
     PeerFlow {
         /// The link.
         link: LinkId,
+    },
+    /// The peer said more of a link with a flow than its state (part 2, 2.7.4).
+    FlowProperties {
+        /// The link.
+        link: LinkId,
+        /// What it said.
+        properties: Box<Map>,
     },
     /// The peer's incoming window, used up before, has room again.
     Window {

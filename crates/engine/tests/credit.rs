@@ -3,7 +3,7 @@
 use mochila_engine::pair::{Pair, RawPeer, Road, Said, Seen};
 use mochila_engine::{Event, LinkId, SessionId};
 use mochila_wire::performative::{Detach, Flow, Role, Transfer};
-use mochila_wire::{Performative, condition};
+use mochila_wire::{Map, Performative, condition};
 
 fn receiving_client() -> (Pair, SessionId, Road) {
     let mut pair = Pair::opened();
@@ -311,4 +311,16 @@ fn no_flow_goes_out_for_a_link_that_was_not_answered_yet() {
     assert!(peer.heard().is_empty());
     peer.engine.answer_attach(*link, mochila_engine::AttachAnswer::echo(attach));
     assert_eq!(peer.heard_names(), ["attach", "flow"]);
+}
+
+#[test]
+fn what_a_flow_says_besides_the_state_of_its_link_is_passed_on() {
+    let (mut peer, link) = sending_engine();
+    let properties = Map::new().with("txn-id", "t");
+    let flow = Flow { properties: Some(properties.clone()), ..RawPeer::credit_frame(1) };
+    peer.send(0, &flow);
+    let told = peer.events().into_iter().map(|seen| seen.event);
+    let properties = Box::new(properties);
+    let expected = [Event::FlowProperties { link, properties }, Event::Credit { link }];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
 }

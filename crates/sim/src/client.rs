@@ -253,6 +253,7 @@ impl Client {
             | Event::Begun { .. }
             | Event::AttachConfirmed { .. }
             | Event::Credit { .. }
+            | Event::FlowProperties { .. }
             | Event::Window { .. } => self.act_soon(scene),
             Event::Detached { link, error, .. } => {
                 if let Some(error) = &error {

@@ -7,8 +7,8 @@ use mochila_engine::AttachRequest;
 use mochila_wire::performative::{Attach, ReceiverSettleMode, Role, SenderSettleMode};
 use mochila_wire::terminus::{DISTRIBUTION_MOVE, TerminusDurability};
 use mochila_wire::{
-    AmqpError, Array, Coordinator, DeliveryState, Described, Encode, Map, Source, Symbol, Target,
-    Value, condition,
+    AmqpError, Array, DeliveryState, Described, Encode, Map, Source, Symbol, Target, Value,
+    condition,
 };
 
 /// A node on which no address becomes a queue by itself.
@@ -107,15 +107,6 @@ fn a_null_target_is_refused() {
     let mut bench = Bench::new();
     let error = refused(&mut bench, &Attach { target: None, ..sending(0, "q") });
     assert_eq!(error.condition, condition::INVALID_FIELD);
-}
-
-#[test]
-fn a_coordinator_is_refused_as_long_as_there_are_no_transactions() {
-    let mut bench = Bench::new();
-    let target = Some(Coordinator::default().into());
-    let error = refused(&mut bench, &Attach { target, ..sending(0, "q") });
-    assert_eq!(error.condition, condition::NOT_IMPLEMENTED);
-    assert!(error.description.unwrap().contains("transaction"));
 }
 
 #[test]

@@ -242,14 +242,20 @@ fn a_second_connection_with_the_same_client_id_fails_at_once() {
 }
 
 #[test]
-fn a_transacted_session_is_told_that_there_are_no_transactions() {
+fn a_transacted_session_finds_a_coordinator() {
     let mut bench = Bench::new();
     let raw = connected(&mut bench);
     let mut attach = Attach::new("qpid-jms:coordinator:ID:1:1", 0, Role::Sender);
-    attach.source = Some(Source::default());
+    let outcomes =
+        ["amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list"];
+    attach.source = Some(Source { outcomes: symbols(&outcomes), ..Source::default() });
     let capabilities = symbols(&["amqp:local-transactions"]);
     attach.target = Some(mochila_wire::Coordinator { capabilities }.into());
     let heard = bench.ask(raw, &attach);
-    assert_eq!(heard.attach().target, None);
-    assert_eq!(heard.detach().error.unwrap().condition, condition::NOT_IMPLEMENTED);
+    let target = heard.attach().target;
+    let Some(mochila_wire::TargetArchetype::Coordinator(coordinator)) = target else {
+        panic!("{target:?} is no coordinator");
+    };
+    assert!(coordinator.capabilities.contains(&"amqp:local-transactions".into()));
+    assert!(heard.flow().link_credit > Some(0));
 }

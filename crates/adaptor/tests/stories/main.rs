@@ -25,4 +25,5 @@ mod selecting;
 mod settlement;
 mod stamping;
 mod stealing;
+mod transactions;
 mod windows;

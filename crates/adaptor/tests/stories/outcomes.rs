@@ -257,7 +257,7 @@ fn received_is_no_outcome() {
 }
 
 #[test]
-fn an_outcome_within_a_transaction_ends_the_link_as_long_as_there_are_none() {
+fn an_outcome_within_a_transaction_that_is_not_there_ends_the_link() {
     for is_settled in [false, true] {
         let (mut story, got) = holding(&["a"]);
         let state = DeliveryState::Transactional {
@@ -273,7 +273,7 @@ fn an_outcome_within_a_transaction_ends_the_link_as_long_as_there_are_none() {
 }
 
 #[test]
-fn a_message_within_a_transaction_ends_the_link_as_long_as_there_are_none() {
+fn a_message_within_a_transaction_that_is_not_there_ends_the_link() {
     let mut bench = Bench::new();
     let client = bench.client();
     let sender = bench.sender(client, "q");

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::budget::{Budget, OverLimit, Reservation};
 use crate::messages::Flags;
+use crate::queue::{Enqueued, Refusal, Rejected};
 use crate::settings::Naming;
 use mochila_wire::Sections;
 use std::fmt;
@@ -186,6 +187,13 @@ impl Batch {
             names: std::mem::take(&mut self.names),
             bytes: std::mem::take(&mut self.bytes),
         }
+    }
+
+    /// Refuses all of it, and empties it.
+    pub fn refuse(&mut self, reason: Refusal) -> Enqueued {
+        let all = 0..self.len() as u32;
+        self.clear();
+        Enqueued { accepted: 0, rejected: all.map(|index| Rejected { index, reason }).collect() }
     }
 
     pub(crate) fn clear(&mut self) {

@@ -220,6 +220,30 @@ impl Policy {
         self.update();
     }
 
+    /// Keeps room for a message that may never come, so that the queue has to survive if there is
+    /// none.
+    pub(crate) fn keep_room(&mut self, message: &Incoming) -> Result<(), Refusal> {
+        let was_overrun = self.overrun;
+        let result = self.admit(message);
+        self.overrun = was_overrun;
+        result.map_err(|refusal| match refusal {
+            Refusal::Overrun => Refusal::Count,
+            refusal => refusal,
+        })
+    }
+
+    /// True if the queue drops messages to make room for others.
+    pub(crate) fn makes_room(&self) -> bool {
+        self.kind == LimitPolicy::Ring
+    }
+
+    /// Messages come that nobody can refuse any more.
+    pub(crate) fn fill(&mut self, room: Room) {
+        self.messages += room.messages;
+        self.bytes += room.bytes;
+        self.update();
+    }
+
     /// Messages for which room was kept do not come.
     pub(crate) fn give_back(&mut self, room: Room) {
         self.messages -= room.messages;

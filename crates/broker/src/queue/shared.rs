@@ -130,7 +130,7 @@ impl SharedQueue {
         &self,
         batch: &mut Batch,
         is_held_back: bool,
-    ) -> (Result<(), Vec<Rejected>>, Wakeups) {
+    ) -> (Result<Room, Vec<Rejected>>, Wakeups) {
         self.find_names(batch);
         self.visit(|queue| queue.reserve(batch, is_held_back))
     }

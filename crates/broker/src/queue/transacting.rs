@@ -35,17 +35,23 @@ impl Room {
 
 impl Queue {
     /// Keeps room for all messages of a batch, or for none: those that do not fit are the error.
-    pub(crate) fn reserve(&mut self, batch: &Batch, held_back: bool) -> Result<(), Vec<Rejected>> {
+    ///
+    /// A queue that drops messages makes room when they come, and not for what may never come.
+    pub(crate) fn reserve(
+        &mut self,
+        batch: &Batch,
+        held_back: bool,
+    ) -> Result<Room, Vec<Rejected>> {
         if self.deleted {
             let all = 0..batch.len() as u32;
             return Err(all.map(|index| Rejected { index, reason: Refusal::Deleted }).collect());
         }
-        let room = Room::of(batch);
+        let mut room = Room::of(batch);
         if !self.policy.admit_all(room.messages, room.bytes, held_back) {
             let mut admitted = Room::default();
             let mut rejected = Vec::new();
             for (index, message) in batch.messages.iter().enumerate() {
-                match self.policy.admit(message) {
+                match self.policy.keep_room(message) {
                     Ok(()) => {
                         admitted.messages += 1;
                         admitted.bytes += message.size;
@@ -59,10 +65,14 @@ impl Queue {
                 return Err(rejected);
             }
         }
+        if self.policy.makes_room() {
+            self.policy.give_back(room);
+            room = Room::default();
+        }
         let kept = &mut self.transacted_mut().room;
         kept.messages += room.messages;
         kept.bytes += room.bytes;
-        Ok(())
+        Ok(room)
     }
 
     /// Gives back room that is not needed.
@@ -72,10 +82,12 @@ impl Queue {
         self.settle_down(now);
     }
 
-    /// Adds the messages of a batch for which room has been kept; they came at `came`.
-    pub(crate) fn fill_room(&mut self, now: Now, came: Now, batch: &mut Batch) {
-        let room = Room::of(batch);
+    /// Adds the messages of a batch that came at `came`, for which room has been kept, if any.
+    pub(crate) fn fill_room(&mut self, now: Now, came: Now, room: Room, batch: &mut Batch) {
         self.take_room(room);
+        self.policy.give_back(room);
+        let room = Room::of(batch);
+        self.policy.fill(room);
         self.find_names(batch);
         let added = self.messages.enqueue(came, batch, |_, _| true);
         self.counters.enqueued_messages += added.len;

@@ -26,7 +26,7 @@ pub(crate) use settings::Totals;
 use crate::budget::Reservation;
 use crate::message::Batch;
 use crate::node::Node;
-use crate::queue::{Aftermath, Enqueued, Outcome, Refusal, Rejected, Settlement, SharedQueue};
+use crate::queue::{Aftermath, Enqueued, Outcome, Refusal, Settlement, SharedQueue};
 use crate::wake::Wakeups;
 use mochila_wire::Now;
 use part::{Part, Pledge, Post};
@@ -87,16 +87,16 @@ impl Transaction {
         let paid = match counted {
             Ok(paid) => paid,
             Err(fault) => {
-                batch.clear();
                 wakeups.merge(self.doom(now, fault));
-                return (refused(count), wakeups);
+                return (batch.refuse(Refusal::Doomed), wakeups);
             }
         };
         let (reserved, woken) = queue.reserve(batch, is_held_back);
         wakeups.merge(woken);
         let rejected = match reserved {
-            Ok(()) => {
-                self.part(queue).posts.push(Post { came: now, batch: batch.take(), _paid: paid });
+            Ok(room) => {
+                let post = Post { came: now, room, batch: batch.take(), _paid: paid };
+                self.part(queue).posts.push(post);
                 Vec::new()
             }
             Err(rejected) => {
@@ -132,7 +132,7 @@ impl Transaction {
     }
 
     /// The consumer is to have messages again that it has not settled, as the transaction fails.
-    pub fn give_back(&mut self, now: Now, held: &Held<'_>, positions: &[u64]) -> Wakeups {
+    pub fn give_back(&self, now: Now, held: &Held<'_>, positions: &[u64]) -> Wakeups {
         let mut pledges = Vec::new();
         part::pledge(&mut pledges, positions.iter().copied(), &Outcome::Release);
         held.queue.unpledge(now, held.consumer, &part::runs_of(&pledges))
@@ -148,10 +148,14 @@ impl Transaction {
         wakeups
     }
 
-    /// Does all of it, at all queues in one step; or none, and says why.
-    pub fn commit(mut self, now: Now) -> (Result<(), Fault>, Wakeups) {
-        if let Some(fault) = self.fault.take() {
-            return (Err(fault), self.rollback(now));
+    /// Does all of it, at all queues in one step.
+    ///
+    /// # Errors
+    /// If none of it can be done: it knows its [`fault`](Transaction::fault) and is to be rolled
+    /// back.
+    pub fn commit(mut self, now: Now) -> Result<Wakeups, Transaction> {
+        if self.fault.is_some() {
+            return Err(self);
         }
         let mut queues: Vec<_> = self.parts.iter().map(|part| Arc::clone(&part.queue)).collect();
         // Whoever locks several does so in this order.
@@ -165,9 +169,9 @@ impl Transaction {
             .zip(&order)
             .find(|(part, index)| !part.posts.is_empty() && locked[**index].is_deleted());
         if let Some((part, _)) = gone {
-            let fault = Fault::QueueDeleted { name: part.queue.name().to_owned() };
+            self.fault = Some(Fault::QueueDeleted { name: part.queue.name().to_owned() });
             drop(locked);
-            return (Err(fault), self.rollback(now));
+            return Err(self);
         }
         for (part, index) in self.parts.iter_mut().zip(&order) {
             part.commit(now, &mut locked[*index]);
@@ -180,7 +184,7 @@ impl Transaction {
             wakeups.merge(part.queue.follow(aftermath));
         }
         self.node.totals().committed();
-        (Ok(()), wakeups)
+        Ok(wakeups)
     }
 
     /// Does none of it: what it has brought is gone, and messages that were settled in it get the
@@ -274,12 +278,6 @@ impl Transaction {
 /// have had the name of another.
 fn in_order(queue: &Arc<SharedQueue>) -> (&str, usize) {
     (queue.name(), Arc::as_ptr(queue).addr())
-}
-
-/// The answer to messages of a transaction that can only be rolled back.
-fn refused(count: u32) -> Enqueued {
-    let reject = |index| Rejected { index, reason: Refusal::Doomed };
-    Enqueued { accepted: 0, rejected: (0..count).map(reject).collect() }
 }
 
 /// A transaction is about no more queues than this: a commit locks all of them.

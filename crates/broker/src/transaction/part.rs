@@ -31,11 +31,13 @@ pub(super) struct Part {
     retirements: Vec<Retirement>,
 }
 
-/// Messages that have their room in the queue, and are not in it yet.
+/// Messages that are not in the queue yet.
 #[derive(Debug)]
 pub(super) struct Post {
     /// When they came: their time to live has begun.
     pub(super) came: Now,
+    /// The room that the queue keeps for them.
+    pub(super) room: Room,
     pub(super) batch: Batch,
     /// Pays for their descriptors.
     pub(super) _paid: Reservation,
@@ -85,7 +87,7 @@ impl Part {
             queue.redeemed(now, retirement.consumer);
         }
         for mut post in self.posts.drain(..) {
-            queue.fill_room(now, post.came, &mut post.batch);
+            queue.fill_room(now, post.came, post.room, &mut post.batch);
         }
     }
 
@@ -96,9 +98,8 @@ impl Part {
         }
         let mut room = Room::default();
         for post in &self.posts {
-            let of_post = Room::of(&post.batch);
-            room.messages += of_post.messages;
-            room.bytes += of_post.bytes;
+            room.messages += post.room.messages;
+            room.bytes += post.room.bytes;
         }
         // The memory first, so that those who are called because there is room find some.
         self.posts = Vec::new();

@@ -47,9 +47,14 @@ impl QueueBench {
     }
 
     fn commit(&self, transaction: Transaction) -> Result<(), Fault> {
-        let (result, wakeups) = transaction.commit(self.now);
-        wakeups.perform();
-        result
+        match transaction.commit(self.now) {
+            Ok(wakeups) => Ok(wakeups.perform()),
+            Err(transaction) => {
+                let fault = transaction.fault().cloned().expect("it says why");
+                self.rollback(transaction);
+                Err(fault)
+            }
+        }
     }
 
     fn rollback(&self, transaction: Transaction) {
@@ -434,4 +439,58 @@ fn a_transaction_is_about_so_many_queues_and_no_more() {
     let fault = bench.commit(transaction).unwrap_err();
     assert_eq!(fault, Fault::TooManyQueues { limit: 1_024 });
     assert_eq!(bench.broker.statistics().msg_depth, 0);
+}
+
+fn ring_of(max_count: u64) -> QueueBench {
+    let limit_policy = mochila_broker::settings::LimitPolicy::Ring;
+    let max_count = Some(max_count);
+    QueueBench::new(QueueSettings { max_count, limit_policy, ..QueueSettings::default() })
+}
+
+#[test]
+fn i6_what_a_transaction_has_of_a_ring_is_dequeued_once_whatever_the_ring_drops() {
+    for commits in [true, false] {
+        let mut bench = ring_of(3);
+        bench.send(&["a", "b"]);
+        let consumer = bench.consumer();
+        bench.take(consumer, 2);
+        let mut transaction = bench.begin();
+        bench.pledge(&mut transaction, consumer, &[0, 1]);
+        bench.send_numbers(0..10);
+        match commits {
+            true => bench.commit(transaction).unwrap(),
+            false => bench.rollback(transaction),
+        }
+        bench.send(&["x", "y", "z"]);
+        assert_eq!(bench.take(consumer, 9).texts, ["x", "y", "z"]);
+        let numbers = bench.statistics();
+        assert_eq!((numbers.msg_depth, numbers.msg_total_dequeues), (3, 12));
+        assert_eq!(numbers.msg_txn_dequeues, if commits { 2 } else { 0 });
+    }
+}
+
+#[test]
+fn a_ring_drops_nothing_for_messages_that_may_never_come() {
+    let mut bench = ring_of(2);
+    bench.send(&["a", "b"]);
+    let mut lost = bench.begin();
+    bench.post(&mut lost, &["x", "y"]);
+    let mut transaction = bench.begin();
+    bench.post(&mut transaction, &["c"]);
+    assert_eq!(bench.statistics().msg_depth, 2);
+    bench.rollback(lost);
+    bench.commit(transaction).unwrap();
+    let consumer = bench.consumer();
+    assert_eq!(bench.take(consumer, 9).texts, ["b", "c"]);
+}
+
+#[test]
+fn a_queue_does_not_delete_itself_for_a_message_that_never_came() {
+    let limit_policy = mochila_broker::settings::LimitPolicy::SelfDestruct;
+    let settings = QueueSettings { max_count: Some(1), limit_policy, ..QueueSettings::default() };
+    let mut bench = QueueBench::new(settings);
+    let mut transaction = bench.begin();
+    bench.post(&mut transaction, &["a", "b"]);
+    assert_eq!(bench.commit(transaction), Err(Fault::Refused(Refusal::Count)));
+    assert!(!bench.queue.is_deleted());
 }

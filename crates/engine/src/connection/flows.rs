@@ -70,6 +70,10 @@ impl Connection {
             return Ok(());
         };
         let link = self.expect_link(session, handle, "flow")?;
+        if let Some(properties) = flow.properties.as_ref().filter(|map| !map.is_empty()) {
+            let properties = Box::new(properties.clone());
+            self.events.push_back(Event::FlowProperties { link, properties });
+        }
         self.handle_link_flow(link, flow);
         Ok(())
     }

@@ -203,7 +203,7 @@ mod tests {
             default_group: default.map(Box::from),
             ..QueueSettings::default()
         };
-        Arc::new(Naming::of(&settings).unwrap().unwrap())
+        Arc::new(Naming::of_groups(&settings).unwrap().unwrap())
     }
 
     fn found(naming: &Arc<Naming>, message: &Message) -> Option<(String, u64, bool)> {

@@ -4,7 +4,7 @@ use super::entries::{BLOCK, NEVER, index_of, mask_of, pieces};
 use super::entry::NOBODY;
 use super::slots::Slots;
 use super::taking::Deliveries;
-use super::{Flags, Messages, Run, runs_of};
+use super::{Flags, Messages, Order, Run, runs_of};
 use crate::message::{Segment, Taken};
 use crate::queue::Excess;
 use std::sync::Arc;
@@ -129,8 +129,11 @@ impl Messages {
             }
             for run in runs_of(number, free) {
                 self.available.insert(run);
+                if let Order::Levels(levels) = &mut self.order {
+                    levels.insert(&self.entries, run);
+                }
             }
-            if let Some(groups) = &mut self.groups {
+            if let Order::Groups(groups) = &mut self.order {
                 for run in runs_of(number, free | expired) {
                     (run.first..run.end())
                         .for_each(|p| groups.release(&mut self.entries, p, holder));
@@ -171,7 +174,7 @@ impl Messages {
                     break;
                 }
             }
-            self.available.remove(Run::new(run.first, end - run.first));
+            self.unlist(Run::new(run.first, end - run.first));
             shed.dropped.merge(self.dequeue(number, dropped, NOBODY));
             shed.expired.merge(self.dequeue(number, expired, NOBODY));
         }
@@ -180,7 +183,10 @@ impl Messages {
 
     /// The available messages that are dropped first.
     fn least(&self) -> Option<Run> {
-        self.available.next(0)
+        match &self.order {
+            Order::Levels(levels) => levels.least(),
+            Order::Fifo | Order::Groups(_) => self.available.next(0),
+        }
     }
 
     /// Removes available messages that have expired, at least `most` of them if there are.
@@ -193,7 +199,7 @@ impl Messages {
             let Some(block) = self.entries.block_mut(number) else { continue };
             let expired = self.expiry.look_at(now_ms, block, number);
             for run in runs_of(number, expired) {
-                self.available.remove(run);
+                self.unlist(run);
             }
             dequeued.merge(self.dequeue(number, expired, NOBODY));
         }
@@ -230,7 +236,7 @@ impl Messages {
             dequeued.bytes += size;
         }
         self.garbage.extend(emptying.close(&mut self.slots));
-        if let Some(groups) = &mut self.groups {
+        if let Order::Groups(groups) = &mut self.order {
             groups.dequeued(&mut self.entries, number, gone, holder);
         }
         if let Some(timer) = self.entries.removed(number, dequeued.messages) {

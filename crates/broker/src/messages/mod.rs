@@ -8,6 +8,7 @@ mod entry;
 mod expiry;
 mod groups;
 mod leaving;
+mod levels;
 mod name;
 mod positions;
 mod slots;
@@ -19,11 +20,14 @@ pub(crate) use compact::Compaction;
 pub(crate) use entry::Flags;
 pub(crate) use groups::{GroupState, Groups};
 pub(crate) use leaving::Dequeued;
+pub(crate) use levels::{Choice, Levels};
 pub(crate) use positions::{Positions, Run};
 pub(crate) use taking::{Picks, Taker};
 pub(crate) use withdrawal::Withdrawal;
 
+use crate::budget::Budget;
 use crate::message::{Batch, Incoming, Overlay, Segment};
+use crate::settings::Arrangement;
 use entries::{BLOCK, Entries, index_of, mask_of, pieces};
 use entry::Entry;
 use expiry::Expiry;
@@ -40,12 +44,21 @@ pub(crate) struct Messages {
     slots: Slots,
     overlays: BTreeMap<u64, Arc<Overlay>>,
     expiry: Expiry,
-    /// In which group each is, if the queue has groups.
-    groups: Option<Box<Groups>>,
+    order: Order,
     next_position: u64,
     /// Segments that nobody needs any more, to be freed after the lock has been released.
     garbage: Vec<Arc<Segment>>,
 }
+
+/// What there is beside the order in which messages came.
+#[derive(Debug, Default)]
+enum Order {
+    #[default]
+    Fifo,
+    Groups(Box<Groups>),
+    Levels(Box<Levels>),
+}
+
 impl Messages {
     /// How many messages, acquired ones included.
     pub(crate) fn len(&self) -> u64 {
@@ -63,22 +76,71 @@ impl Messages {
 
     /// The messages that any consumer may acquire.
     pub(crate) fn free(&self) -> &Positions {
-        self.groups.as_ref().map_or(&self.available, |groups| groups.free())
+        self.groups().map_or(&self.available, Groups::free)
     }
 
     /// The groups, if the queue has any.
     pub(crate) fn groups(&self) -> Option<&Groups> {
-        self.groups.as_deref()
+        match &self.order {
+            Order::Groups(groups) => Some(groups),
+            Order::Fifo | Order::Levels(_) => None,
+        }
     }
 
     pub(crate) fn groups_mut(&mut self) -> Option<&mut Groups> {
-        self.groups.as_deref_mut()
+        match &mut self.order {
+            Order::Groups(groups) => Some(groups),
+            Order::Fifo | Order::Levels(_) => None,
+        }
     }
 
-    /// From now on messages are in groups, or are not; there must be none.
-    pub(crate) fn set_groups(&mut self, groups: Option<Groups>) {
-        debug_assert!(self.is_empty(), "messages that are there would be in no group");
-        self.groups = groups.map(Box::new);
+    /// The levels of priority, if the queue has any.
+    pub(crate) fn levels(&self) -> Option<&Levels> {
+        match &self.order {
+            Order::Levels(levels) => Some(levels),
+            Order::Fifo | Order::Groups(_) => None,
+        }
+    }
+
+    pub(crate) fn levels_mut(&mut self) -> Option<&mut Levels> {
+        match &mut self.order {
+            Order::Levels(levels) => Some(levels),
+            Order::Fifo | Order::Groups(_) => None,
+        }
+    }
+
+    /// The level of priority in which a message stands.
+    pub(crate) fn level_of(&self, position: u64) -> Option<usize> {
+        self.levels()?.level_of(&self.entries, position)
+    }
+
+    /// Whether messages stand to each other like this already; what may change while there are some
+    /// is changed.
+    pub(crate) fn is_arranged(&mut self, arrangement: &Arrangement) -> bool {
+        match (&mut self.order, arrangement) {
+            (Order::Fifo, Arrangement::Fifo) => true,
+            (Order::Groups(groups), Arrangement::Groups(naming)) => {
+                groups.naming().names_like(naming)
+            }
+            (Order::Levels(levels), Arrangement::Priorities(priorities)) => {
+                levels.change(priorities)
+            }
+            _ => false,
+        }
+    }
+
+    /// Messages stand to each other like this from now on; there must be none.
+    pub(crate) fn arrange(&mut self, arrangement: &Arrangement, budget: &Arc<Budget>) {
+        debug_assert!(self.is_empty(), "messages that are there would have no place");
+        self.order = match arrangement {
+            Arrangement::Fifo => Order::Fifo,
+            Arrangement::Groups(naming) => {
+                Order::Groups(Box::new(Groups::new(Arc::clone(naming), budget)))
+            }
+            Arrangement::Priorities(priorities) => {
+                Order::Levels(Box::new(Levels::new(*priorities)))
+            }
+        };
     }
 
     /// The position that the next message will get.
@@ -100,6 +162,14 @@ impl Messages {
         })
     }
 
+    /// Takes available messages out of what can be acquired; they are still in the queue.
+    fn unlist(&mut self, run: Run) {
+        self.available.remove(run);
+        if let Order::Levels(levels) = &mut self.order {
+            levels.remove(&self.entries, run);
+        }
+    }
+
     /// True if a message has not been dequeued.
     pub(crate) fn contains(&self, position: u64) -> bool {
         self.entries.get(position).is_some()
@@ -116,7 +186,10 @@ impl Messages {
         let mut admitted = batch.messages.iter().enumerate().filter(|(i, m)| admits(*i, m));
         let mut next = admitted.next();
         let mut filling = Filling::default();
-        let mut groups = self.groups.as_deref_mut();
+        let mut groups = match &mut self.order {
+            Order::Groups(groups) => Some(groups),
+            Order::Fifo | Order::Levels(_) => None,
+        };
         while next.is_some() {
             let number = self.next_position / BLOCK;
             let room = BLOCK as usize - index_of(self.next_position);
@@ -152,8 +225,10 @@ impl Messages {
         let added = Run::new(first, self.next_position - first);
         self.entries.pushed(added.len);
         self.available.insert(added);
-        if let Some(groups) = &mut self.groups {
-            groups.enqueued(&mut self.entries, added);
+        match &mut self.order {
+            Order::Fifo => {}
+            Order::Groups(groups) => groups.enqueued(&mut self.entries, added),
+            Order::Levels(levels) => levels.insert(&self.entries, added),
         }
         added
     }
@@ -195,14 +270,15 @@ impl Messages {
     pub(crate) fn trim(&mut self) {
         self.entries.trim();
         self.slots.trim();
-        if let Some(groups) = &mut self.groups {
-            groups.trim();
+        match &mut self.order {
+            Order::Fifo | Order::Levels(_) => {}
+            Order::Groups(groups) => groups.trim(),
         }
     }
 
     /// Bytes of memory that messages take: their segments, and their entries.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let groups = self.groups.as_ref().map_or(0, |groups| groups.memory_bytes());
+        let groups = self.groups().map_or(0, Groups::memory_bytes);
         self.slots.held_bytes() + self.entries.len() * size_of::<Entry>() as u64 + groups
     }
 

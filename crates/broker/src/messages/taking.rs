@@ -3,7 +3,7 @@
 use super::entries::{BLOCK, index_of};
 use super::entry::{Entry, NOBODY};
 use super::slots::Slots;
-use super::{Dequeued, Flags, Messages, Positions, Run};
+use super::{Dequeued, Flags, Messages, Order, Positions, Run};
 use crate::message::{Delivery, NO_OVERLAY, Overlay, Taken};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Messages {
             }
             end = position + 1;
         }
-        self.available.remove(Run::new(run.first, end - run.first));
+        self.unlist(Run::new(run.first, end - run.first));
         let expired = self.dequeue(number, expired, NOBODY);
         Acquired { messages, bytes, expired, end }
     }
@@ -91,7 +91,7 @@ impl Messages {
         let mut segment = None;
         let mut run = Run::new(0, 0);
         while acquired.messages < picks.most && acquired.expired.messages() < picks.most_expired {
-            let Some(groups) = &mut self.groups else { break };
+            let Order::Groups(groups) = &mut self.order else { break };
             let free = if picks.free > 0 { next(groups.free(), acquired.end) } else { None };
             let owned = groups.owned(taker.slot).and_then(|owned| next(owned, acquired.end));
             let Some(position) = owned.into_iter().chain(free).min() else { break };

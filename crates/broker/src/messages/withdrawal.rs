@@ -3,7 +3,7 @@
 use super::entries::{BLOCK, index_of, pieces};
 use super::entry::{Flags, MOVER, NOBODY};
 use super::leaving::Returned;
-use super::{Dequeued, Messages, Run};
+use super::{Dequeued, Messages, Order, Run};
 use crate::message::{Batch, Incoming, MessageMeta, NO_OVERLAY};
 use mochila_wire::Now;
 
@@ -83,6 +83,9 @@ impl Messages {
     fn take_available(&mut self, run: Run) -> Vec<Run> {
         let mut there = Vec::new();
         self.available.take_out(run, |run| there.push(run));
+        if let Order::Levels(levels) = &mut self.order {
+            there.iter().for_each(|run| levels.remove(&self.entries, *run));
+        }
         there
     }
 
@@ -93,7 +96,7 @@ impl Messages {
         let entry = block.get_mut(index).expect("what is available has an entry");
         entry.holder = MOVER;
         let entry = *entry;
-        if let Some(groups) = &mut self.groups {
+        if let Order::Groups(groups) = &mut self.order {
             groups.withdraw(&mut self.entries, position);
         }
         let flags = entry.flags;

@@ -4,7 +4,7 @@ use super::{Found, Node, Pattern};
 use crate::budget::Budget;
 use crate::error::QueueError;
 use crate::queue::{DeleteIf, SharedQueue, Statistics};
-use crate::settings::{Defaults, Limits, Naming, QueueSettings};
+use crate::settings::{Arrangement, Defaults, Limits, QueueSettings};
 use crate::sync::{AtomicU64, Ordering};
 use crate::transaction::{Transaction, TransactionSettings, TransactionTotals};
 use crate::wake::Wakeups;
@@ -193,15 +193,15 @@ impl Broker {
         let settings = kept(settings);
         let limits = Limits::of(&settings, &self.node.defaults).map_err(QueueError::from);
         let limits = limits.map_err(Found::Error)?;
-        let naming = Naming::of(&settings).map_err(QueueError::from);
-        let naming = naming.map_err(Found::Error)?;
+        let arrangement = Arrangement::of(&settings).map_err(QueueError::from);
+        let arrangement = arrangement.map_err(Found::Error)?;
         let queue = self.node.add(name, |count| {
             if count >= self.max_queues {
                 return Err(QueueError::TooMany { limit: self.max_queues });
             }
             let reservation = self.node.budget.reserve(QUEUE_COST);
             let reservation = reservation.map_err(QueueError::NoMemory)?;
-            Ok(SharedQueue::new(name, settings, (limits, naming), reservation, &self.node))
+            Ok(SharedQueue::new(name, settings, (limits, arrangement), reservation, &self.node))
         })?;
         if is_durable {
             tracing::warn!(

@@ -1,5 +1,6 @@
 //! A link that takes messages out of a queue.
 
+use super::cursor::Cursor;
 use super::selecting::SelectionId;
 use crate::line::Place;
 use crate::messages::{Positions, Run};
@@ -76,7 +77,7 @@ pub(crate) struct Consumer {
     pub(crate) interest: Interest,
     pub(crate) holding: Holding,
     /// Where a browser goes on.
-    pub(crate) cursor: u64,
+    pub(crate) cursor: Cursor,
     /// What it selects, if it does.
     pub(crate) selection: Option<SelectionId>,
     /// The message that it has been called for, if it selects.
@@ -122,7 +123,7 @@ impl Consumer {
             options,
             interest: Interest::Idle,
             holding: Holding::default(),
-            cursor: 0,
+            cursor: Cursor::default(),
             selection: None,
             called_for: None,
             exclusions: None,

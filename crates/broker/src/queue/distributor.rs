@@ -6,7 +6,7 @@ use super::selection::Eligible;
 use super::showing::Showing;
 use crate::line::{Line, Place};
 use crate::message::Stamps;
-use crate::messages::{Messages, Positions, Run};
+use crate::messages::{Choice, Messages, Positions, Run};
 use crate::slab::Slab;
 use crate::wake::Wakeups;
 use std::collections::HashSet;
@@ -328,7 +328,7 @@ impl Distributor {
         for (place, slot) in in_line {
             let Some(consumer) = self.consumers.at_mut(slot) else { continue };
             if consumer.is_browser() {
-                if selecting.has_to_show(consumer, messages) {
+                if selecting.next_to_show(consumer, messages).is_some() {
                     called.push((place, slot));
                 }
                 continue;
@@ -397,7 +397,7 @@ impl Distributor {
         let selection = self.get(id)?.selection?;
         // Whoever cannot take anything must at least get further.
         let may_take = match self.get(id)?.is_browser() {
-            true => self.next_to_show(id, messages.available()).is_some(),
+            true => self.next_to_show(id, messages).is_some(),
             false => self.may_take(id, messages),
         };
         self.selecting.as_mut()?.plan_for(selection, (want, may_take), messages, stamps)
@@ -478,18 +478,44 @@ impl Distributor {
             || owned.is_some_and(|owned| self.next(id, Eligible::some(owned), 0).is_some())
     }
 
-    /// The first messages that a browser has not been shown and wants to see.
-    pub(crate) fn next_to_show(&mut self, id: ConsumerId, available: &Positions) -> Option<Run> {
+    /// The messages that a consumer takes next, where urgent ones come first.
+    pub(crate) fn choose(&mut self, id: ConsumerId, messages: &Messages) -> Option<Choice> {
+        let levels = messages.levels()?;
+        levels.choose(|positions| self.next(id, Eligible::some(positions), 0))
+    }
+
+    /// The first messages that a browser has not been shown and wants to see, and their level if
+    /// there are levels.
+    pub(crate) fn next_to_show(
+        &mut self,
+        id: ConsumerId,
+        messages: &Messages,
+    ) -> Option<(Option<usize>, Run)> {
         let consumer = self.consumers.get(id.slot, id.generation)?;
         match (consumer.selection, &mut self.selecting) {
-            (Some(selection), Some(selecting)) => {
-                selecting.get_mut(selection)?.next(Eligible::all(available), None, 0)
-            }
-            _ => available.next(consumer.cursor),
+            (Some(_), Some(selecting)) => selecting.next_to_show(consumer, messages),
+            _ => match messages.levels() {
+                None => messages.available().next(consumer.cursor.at()).map(|run| (None, run)),
+                Some(levels) => levels.highest_first().find_map(|(level, positions)| {
+                    let run = positions.next(consumer.cursor.in_level(level))?;
+                    Some((Some(level), run))
+                }),
+            },
         }
     }
 
-    /// A consumer has taken these, or been shown them.
+    /// A browser has been shown these.
+    pub(crate) fn showed(&mut self, id: ConsumerId, level: Option<usize>, run: Run) {
+        let Some(consumer) = self.get_mut(id) else { return };
+        consumer.cursor.go_on(level, run.end());
+        if let (Some(selection), Some(selecting)) = (consumer.selection, &mut self.selecting)
+            && let Some(selection) = selecting.get_mut(selection)
+        {
+            selection.showed(run, level.is_none());
+        }
+    }
+
+    /// A consumer has taken these.
     pub(crate) fn took(&mut self, id: ConsumerId, run: Run) {
         let Some(selecting) = &mut self.selecting else { return };
         let Some(consumer) = self.consumers.get(id.slot, id.generation) else { return };
@@ -515,10 +541,15 @@ impl Distributor {
     }
 
     /// A browser could not pass on what it was shown.
-    pub(crate) fn show_again(&mut self, id: ConsumerId, positions: &[u64]) {
+    pub(crate) fn show_again(&mut self, id: ConsumerId, positions: &[u64], messages: &Messages) {
         let Some(consumer) = self.consumers.get_mut(id.slot, id.generation) else { return };
-        let first = positions.iter().copied().min();
-        consumer.cursor = first.map_or(consumer.cursor, |first| first.min(consumer.cursor));
+        for position in positions {
+            // One that has gone in the meantime has no level, and need not be shown.
+            let level = messages.level_of(*position);
+            if level.is_some() || messages.levels().is_none() {
+                consumer.cursor.go_back(level, *position);
+            }
+        }
         if let (Some(selection), Some(selecting)) = (consumer.selection, &mut self.selecting)
             && let Some(selection) = selecting.get_mut(selection)
         {

@@ -2,12 +2,9 @@
 
 use super::selection::Eligible;
 use super::{ConsumerId, EXPIRED_AT_ONCE, Queue, TakeLimit};
-use crate::error::QueueError;
 use crate::message::Taken;
 use crate::messages::{GroupState, Groups, Picks, Taker};
-use crate::settings::Naming;
 use mochila_wire::Now;
-use std::sync::Arc;
 
 /// One group of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,33 +93,6 @@ impl Queue {
         {
             groups.share_out();
         }
-    }
-
-    /// Groups messages otherwise from now on. Messages that are there would have to be looked at
-    /// again, so that is possible only while there are none.
-    pub(super) fn set_naming(
-        &mut self,
-        name: &str,
-        naming: Option<Naming>,
-    ) -> Result<(), QueueError> {
-        let is_same = match (self.naming(), &naming) {
-            (Some(known), Some(wanted)) => known.names_like(wanted),
-            (known, wanted) => known.is_none() && wanted.is_none(),
-        };
-        if is_same {
-            return Ok(());
-        }
-        if !self.messages.is_empty() {
-            let messages = self.messages.len();
-            return Err(QueueError::NotEmpty { name: name.to_owned(), messages });
-        }
-        let groups = naming.map(|naming| Groups::new(Arc::new(naming), &self.budget));
-        self.messages.set_groups(groups);
-        Ok(())
-    }
-
-    pub(crate) fn naming(&self) -> Option<&Arc<Naming>> {
-        self.messages.groups().map(Groups::naming)
     }
 
     /// What is known of up to so many groups.

@@ -5,6 +5,7 @@
 //! the lock around it.
 
 mod consumer;
+mod cursor;
 mod distributor;
 mod group;
 mod lifetime;
@@ -12,6 +13,7 @@ mod moving;
 mod outcome;
 mod picking;
 mod policy;
+mod priority;
 mod producer;
 mod ring;
 mod selecting;
@@ -39,7 +41,7 @@ use crate::budget::Budget;
 use crate::error::QueueError;
 use crate::message::{Batch, Stamps};
 use crate::messages::{Dequeued, Groups, Messages};
-use crate::settings::{Defaults, Limits, Naming, QueueSettings};
+use crate::settings::{Arrangement, Defaults, Limits, Naming, QueueSettings};
 use crate::wake::{Waker, Wakeups};
 use consumer::{Consumer, Interest};
 use distributor::Distributor;
@@ -111,11 +113,11 @@ impl Queue {
         settings: Arc<QueueSettings>,
         defaults: &Defaults,
         limits: Limits,
-        naming: Option<Arc<Naming>>,
+        arrangement: &Arrangement,
         budget: Arc<Budget>,
     ) -> Queue {
         let mut messages = Messages::default();
-        messages.set_groups(naming.map(|naming| Groups::new(naming, &budget)));
+        messages.arrange(arrangement, &budget);
         Queue {
             stamps: Stamps::of(&settings, defaults),
             messages,
@@ -146,9 +148,9 @@ impl Queue {
         name: &str,
         settings: QueueSettings,
         defaults: &Defaults,
-        (limits, naming): (Limits, Option<Naming>),
+        (limits, arrangement): (Limits, &Arrangement),
     ) -> Result<(), QueueError> {
-        self.set_naming(name, naming)?;
+        self.rearrange(name, arrangement)?;
         self.stamps = Stamps::of(&settings, defaults);
         self.policy.set_limits(limits, settings.limit_policy);
         self.lifetime.set_policy(&settings);
@@ -182,7 +184,7 @@ impl Queue {
         };
         self.counters.enqueued_messages += added.len;
         self.counters.enqueued_bytes += self.policy.bytes() - before;
-        self.counters.refused += rejected.len() as u64;
+        self.counters.discard(rejected.len() as u64, |discards| &mut discards.refused);
         if added.len > 0 {
             self.note_arrival(now);
         }
@@ -333,6 +335,7 @@ impl Queue {
 
     pub(crate) fn statistics(&self) -> Statistics {
         let (counters, transacted) = (&self.counters, self.transacted());
+        let discards = counters.discards();
         Statistics {
             msg_total_enqueues: counters.enqueued_messages,
             msg_total_dequeues: counters.dequeued_messages,
@@ -346,11 +349,11 @@ impl Queue {
             byte_depth: self.policy.bytes() - transacted.room.bytes,
             acquires: counters.acquires,
             releases: counters.releases,
-            discards_ttl: counters.expired,
-            discards_overflow: counters.refused,
-            discards_ring: counters.dropped,
-            discards_subscriber: counters.rejected,
-            discards_purge: counters.purged,
+            discards_ttl: discards.expired,
+            discards_overflow: discards.refused,
+            discards_ring: discards.dropped,
+            discards_subscriber: discards.rejected,
+            discards_purge: discards.purged,
             unacked_messages: self.messages.len() - self.messages.available().len(),
             consumer_count: self.distributor.len() as u64,
             consumer_count_high: u64::from(counters.most_consumers),
@@ -428,10 +431,29 @@ impl Queue {
         self.distributor.iter().map(report).collect()
     }
 
+    /// Messages stand to each other otherwise from now on. Those that are there would have to be
+    /// looked at again, so that is possible only while there are none.
+    fn rearrange(&mut self, name: &str, arrangement: &Arrangement) -> Result<(), QueueError> {
+        if self.messages.is_arranged(arrangement) {
+            return Ok(());
+        }
+        if !self.messages.is_empty() {
+            let messages = self.messages.len();
+            return Err(QueueError::NotEmpty { name: name.to_owned(), messages });
+        }
+        self.messages.arrange(arrangement, &self.budget);
+        Ok(())
+    }
+
+    /// What names the messages, if they have names.
+    pub(crate) fn naming(&self) -> Option<&Arc<Naming>> {
+        self.messages.groups().map(Groups::naming)
+    }
+
     fn find_names(&self, batch: &mut Batch) {
-        if let Some(groups) = self.messages.groups() {
+        if let Some(naming) = self.naming() {
             // It has been done unless the settings have changed since.
-            batch.find_names(groups.naming());
+            batch.find_names(naming);
         }
     }
 
@@ -450,7 +472,7 @@ impl Queue {
     }
 
     fn expired(&mut self, dequeued: Dequeued) {
-        self.counters.expired += dequeued.messages();
+        self.counters.discard(dequeued.messages(), |discards| &mut discards.expired);
         self.leave(dequeued);
     }
 

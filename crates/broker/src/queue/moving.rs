@@ -91,7 +91,7 @@ impl Queue {
             purged += dequeued.messages();
             self.leave(dequeued);
         }
-        self.counters.purged += purged;
+        self.counters.discard(purged, |discards| &mut discards.purged);
         self.settle_down(now);
         purged
     }
@@ -127,9 +127,8 @@ impl Queue {
 
     /// Messages that do not fit stay where they are, so they do not count as discarded.
     fn take_in(&mut self, now: Now, batch: &mut Batch) -> Enqueued {
-        let refused = self.counters.refused;
         let enqueued = self.enqueue(now, batch, false);
-        self.counters.refused = refused;
+        self.counters.forget_refused(enqueued.rejected.len() as u64);
         enqueued
     }
 }

@@ -34,7 +34,7 @@ impl Queue {
             taken.set_stamps(self.stamps.as_ref());
             let shed = self.messages.shed(excess, most.min(left), now.mono_ms, taken);
             left -= shed.dropped.messages() + shed.expired.messages();
-            self.counters.dropped += shed.dropped.messages();
+            self.counters.discard(shed.dropped.messages(), |discards| &mut discards.dropped);
             self.leave(shed.dropped);
             self.expired(shed.expired);
         }

@@ -160,7 +160,13 @@ impl Selecting {
 
     /// The first message that somebody who selects and waits is to be called for.
     pub(crate) fn next_for(&mut self, consumer: &Consumer, messages: &Messages) -> Option<u64> {
-        self.next_unpromised(consumer, Eligible::free(messages))
+        let mut next = |eligible| self.next_unpromised(consumer, eligible);
+        match messages.levels() {
+            None => next(Eligible::free(messages)),
+            Some(levels) => {
+                levels.highest_first().find_map(|(_, positions)| next(Eligible::some(positions)))
+            }
+        }
     }
 
     /// Whether there is a message of the groups of somebody who selects.
@@ -171,11 +177,23 @@ impl Selecting {
         owned.is_some_and(|owned| next(owned).is_some())
     }
 
-    /// Whether there is something that a browser which selects has not been shown.
-    pub(crate) fn has_to_show(&mut self, consumer: &Consumer, messages: &Messages) -> bool {
-        let selection = consumer.selection.and_then(|id| self.get_mut(id));
-        let all = Eligible::all(messages.available());
-        selection.is_some_and(|selection| selection.next(all, None, 0).is_some())
+    /// The first messages that a browser which selects has not been shown and wants to see, and
+    /// their level if there are levels.
+    pub(crate) fn next_to_show(
+        &mut self,
+        consumer: &Consumer,
+        messages: &Messages,
+    ) -> Option<(Option<usize>, Run)> {
+        let selection = self.get_mut(consumer.selection?)?;
+        let Some(levels) = messages.levels() else {
+            let next = selection.next(Eligible::all(messages.available()), None, 0);
+            return next.map(|run| (None, run));
+        };
+        levels.highest_first().find_map(|(level, positions)| {
+            let from = consumer.cursor.in_level(level);
+            let run = selection.next(Eligible::some(positions), None, from)?;
+            Some((Some(level), run))
+        })
     }
 
     /// Whether a consumer that does not select may take one of these for which nobody is called.
@@ -260,9 +278,11 @@ impl Selecting {
         stamps: Option<&Arc<Stamps>>,
     ) -> Option<Box<Showing>> {
         let selection = self.selections.get_mut(id.0, id.1)?;
-        // What has come back stands before what is known to match.
-        let has_enough =
-            may_take && selection.matching().len() >= want && selection.front().is_some();
+        // What has come back stands before what is known to match, and so does what is urgent.
+        let has_enough = may_take
+            && selection.matching().len() >= want
+            && selection.front().is_some()
+            && messages.levels().is_none();
         if selection.in_flight || has_enough {
             return None;
         }

@@ -183,10 +183,16 @@ impl Selection {
         }
     }
 
-    /// A consumer has taken, or been shown, messages that were next.
+    /// A consumer has taken messages that were next.
     pub(crate) fn took(&mut self, run: Run) {
         self.matching.remove(run);
-        if self.browses {
+    }
+
+    /// A browser has been shown messages that were next, and all before them if they are in order;
+    /// if not, it knows itself how far it has got.
+    pub(crate) fn showed(&mut self, run: Run, in_order: bool) {
+        self.matching.remove(run);
+        if in_order {
             self.shown = run.end();
         }
     }

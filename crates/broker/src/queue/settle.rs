@@ -69,7 +69,7 @@ impl Queue {
     pub(crate) fn give_back(&mut self, now: Now, id: ConsumerId, positions: &[u64]) {
         let Some(consumer) = self.distributor.get(id) else { return };
         if consumer.is_browser() {
-            self.distributor.show_again(id, positions);
+            self.distributor.show_again(id, positions, &self.messages);
             self.distributor.call_browsers(&mut self.wakeups);
         } else {
             for position in positions {
@@ -102,7 +102,7 @@ impl Queue {
             Outcome::Accept => self.dequeue(hold, run),
             Outcome::Reject => {
                 let rejected = self.dequeue(hold, run);
-                self.counters.rejected += rejected;
+                self.counters.discard(rejected, |discards| &mut discards.rejected);
                 rejected
             }
             Outcome::Release => {

@@ -11,7 +11,7 @@ use crate::error::QueueError;
 use crate::message::{Batch, Segment, Taken};
 use crate::messages::{Compaction, Messages, Run};
 use crate::node::Node;
-use crate::settings::{Limits, Naming, QueueSettings};
+use crate::settings::{Arrangement, Limits, QueueSettings};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use mochila_wire::Now;
@@ -63,14 +63,13 @@ impl SharedQueue {
     pub(crate) fn new(
         name: &str,
         settings: Arc<QueueSettings>,
-        (limits, naming): (Limits, Option<Naming>),
+        (limits, arrangement): (Limits, Arrangement),
         reservation: Reservation,
         node: &Arc<Node>,
     ) -> Arc<SharedQueue> {
         let budget = Arc::clone(node.budget());
-        let naming = naming.map(Arc::new);
-        let is_named = AtomicBool::new(naming.is_some());
-        let queue = Queue::new(settings, node.defaults(), limits, naming, budget);
+        let is_named = AtomicBool::new(arrangement.naming().is_some());
+        let queue = Queue::new(settings, node.defaults(), limits, &arrangement, budget);
         Arc::new_cyclic(|this| SharedQueue {
             name: name.into(),
             queue: Mutex::new(queue),
@@ -308,9 +307,9 @@ impl SharedQueue {
         let node = self.node.upgrade();
         let defaults = node.map(|node| *node.defaults()).unwrap_or_default();
         let limits = Limits::of(&settings, &defaults)?;
-        let naming = Naming::of(&settings)?;
+        let arrangement = Arrangement::of(&settings)?;
         let (result, wakeups) = self.visit(|queue| {
-            queue.set_settings(now, &self.name, settings, &defaults, (limits, naming))?;
+            queue.set_settings(now, &self.name, settings, &defaults, (limits, &arrangement))?;
             // Relaxed: what is sent meanwhile is looked at again under the lock.
             self.is_named.store(queue.naming().is_some(), Ordering::Relaxed);
             Ok(())

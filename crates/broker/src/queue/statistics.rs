@@ -1,7 +1,7 @@
 //! What has happened on a queue, in numbers.
 
 /// What has to be counted as it happens; the rest of [`Statistics`] can be told from the queue.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) enqueued_messages: u64,
     pub(crate) enqueued_bytes: u64,
@@ -9,12 +9,39 @@ pub(crate) struct Counters {
     pub(crate) dequeued_bytes: u64,
     pub(crate) acquires: u64,
     pub(crate) releases: u64,
+    pub(crate) most_consumers: u32,
+    /// There only once something has been discarded: most queues never do.
+    discards: Option<Box<Discards>>,
+}
+
+/// Messages that have not been dealt with by anybody, by the reason.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Discards {
     pub(crate) expired: u64,
     pub(crate) refused: u64,
     pub(crate) rejected: u64,
     pub(crate) purged: u64,
     pub(crate) dropped: u64,
-    pub(crate) most_consumers: u32,
+}
+
+impl Counters {
+    pub(crate) fn discards(&self) -> Discards {
+        self.discards.as_deref().copied().unwrap_or_default()
+    }
+
+    /// Counts so many messages where `which` says.
+    pub(crate) fn discard(&mut self, messages: u64, which: impl FnOnce(&mut Discards) -> &mut u64) {
+        if messages > 0 {
+            *which(self.discards.get_or_insert_default()) += messages;
+        }
+    }
+
+    /// So many messages that were refused are kept elsewhere.
+    pub(crate) fn forget_refused(&mut self, messages: u64) {
+        if let Some(discards) = &mut self.discards {
+            discards.refused -= messages;
+        }
+    }
 }
 
 /// Makes the table of statistics: fields, and the names under which they are reported.

@@ -30,6 +30,34 @@ pub enum Taking {
     Gone,
 }
 
+/// What a consumer has got so far while it takes.
+#[derive(Debug)]
+pub(super) struct Pass {
+    /// How many messages it asked for.
+    wanted: u64,
+    /// How many it may have.
+    most: u64,
+    taken: u64,
+    expired: u64,
+    /// Bytes in memory that it still takes.
+    bytes: usize,
+}
+
+impl Pass {
+    pub(super) fn new(limit: TakeLimit, share: u64) -> Pass {
+        let wanted = u64::from(limit.messages);
+        Pass { wanted, most: share.min(wanted), taken: 0, expired: 0, bytes: limit.bytes }
+    }
+
+    pub(super) fn goes_on(&self) -> bool {
+        self.taken < self.most && self.expired < EXPIRED_AT_ONCE
+    }
+
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+}
+
 impl Queue {
     /// Hands over messages, and says what the consumer is to do next: the same step.
     pub(crate) fn take(
@@ -49,6 +77,8 @@ impl Queue {
             self.browse(now, id, limit, out)
         } else if self.messages.groups().is_some() {
             self.acquire_grouped(now, id, limit, out)
+        } else if self.messages.levels().is_some() {
+            self.acquire_by_priority(now, id, limit, out)
         } else {
             self.acquire(now, id, limit, out)
         };
@@ -68,45 +98,66 @@ impl Queue {
 
     /// True if it got as many messages as it asked for.
     fn acquire(&mut self, now: Now, id: ConsumerId, limit: TakeLimit, out: &mut Taken) -> bool {
-        let wanted = u64::from(limit.messages);
         let called_for = self.distributor.answer_call(id);
-        let share = self.distributor.share(id, self.messages.available().len());
-        let most = share.min(wanted);
-        let (mut taken, mut expired, mut from) = (0, 0, 0);
-        let mut bytes = limit.bytes;
-        while taken < most && expired < EXPIRED_AT_ONCE {
+        let mut pass = Pass::new(limit, self.distributor.share(id, self.available()));
+        let mut from = 0;
+        while pass.goes_on() {
             let next = self.distributor.next(id, Eligible::free(&self.messages), from);
-            let Some(mut run) = next else { break };
-            run.len = run.len.min(most - taken);
-            let is_empty_handed = taken == 0;
-            let taker = Taker { slot: id.slot, now_ms: now.mono_ms, bytes, is_empty_handed };
-            let acquired = self.messages.acquire(run, taker, out);
-            taken += acquired.messages;
-            expired += acquired.expired.messages();
-            bytes = bytes.saturating_sub(acquired.bytes);
-            from = acquired.end;
-            let looked_at = Run::new(run.first, acquired.end - run.first);
-            self.distributor.took(id, looked_at);
-            let Some(consumer) = self.distributor.get_mut(id) else { break };
-            consumer.taken += acquired.messages;
-            if consumer.options.settled {
-                let dequeued = self.messages.accept(looked_at, id.slot);
-                self.leave(dequeued);
-            } else {
-                consumer.holding.took(looked_at, acquired.messages);
-            }
-            self.expired(acquired.expired);
-            if acquired.end < run.end() {
-                break;
+            let Some(run) = next else { break };
+            match self.take_run(now, id, run, &mut pass, out) {
+                Some(end) => from = end,
+                None => break,
             }
         }
-        self.counters.acquires += taken;
+        self.end_acquiring(id, &pass, called_for)
+    }
+
+    /// Hands over as much of a run as the consumer may have; where to go on, unless there is no
+    /// room for the next message.
+    #[inline]
+    pub(super) fn take_run(
+        &mut self,
+        now: Now,
+        id: ConsumerId,
+        mut run: Run,
+        pass: &mut Pass,
+        out: &mut Taken,
+    ) -> Option<u64> {
+        run.len = run.len.min(pass.most - pass.taken);
+        let (is_empty_handed, bytes) = (pass.taken == 0, pass.bytes);
+        let taker = Taker { slot: id.slot, now_ms: now.mono_ms, bytes, is_empty_handed };
+        let acquired = self.messages.acquire(run, taker, out);
+        pass.taken += acquired.messages;
+        pass.expired += acquired.expired.messages();
+        pass.bytes = bytes.saturating_sub(acquired.bytes);
+        let looked_at = Run::new(run.first, acquired.end - run.first);
+        self.distributor.took(id, looked_at);
+        let consumer = self.distributor.get_mut(id)?;
+        consumer.taken += acquired.messages;
+        if consumer.options.settled {
+            let dequeued = self.messages.accept(looked_at, id.slot);
+            self.leave(dequeued);
+        } else {
+            consumer.holding.took(looked_at, acquired.messages);
+        }
+        self.expired(acquired.expired);
+        (acquired.end == run.end()).then_some(acquired.end)
+    }
+
+    /// True if the consumer got as many messages as it asked for.
+    pub(super) fn end_acquiring(
+        &mut self,
+        id: ConsumerId,
+        pass: &Pass,
+        called_for: Option<u64>,
+    ) -> bool {
+        self.counters.acquires += pass.taken;
         self.distributor.renew_promises(&self.messages);
         self.distributor.advance_exclusions(id, self.messages.available());
         if called_for.is_some_and(|position| self.messages.available().contains(position)) {
             self.distributor.recheck_selecting();
         }
-        taken == wanted
+        pass.taken == pass.wanted
     }
 
     /// True if it has seen as many messages as it asked for.
@@ -115,8 +166,8 @@ impl Queue {
         let mut seen = 0;
         let mut bytes = limit.bytes;
         while seen < wanted {
-            let next = self.distributor.next_to_show(id, self.messages.available());
-            let Some(mut run) = next else { break };
+            let next = self.distributor.next_to_show(id, &self.messages);
+            let Some((level, mut run)) = next else { break };
             run.len = run.len.min(wanted - seen);
             let is_empty_handed = seen == 0;
             let taker = Taker { slot: id.slot, now_ms: now.mono_ms, bytes, is_empty_handed };
@@ -124,10 +175,8 @@ impl Queue {
             seen += shown.messages;
             bytes = bytes.saturating_sub(shown.bytes);
             if shown.end > run.first {
-                self.distributor.took(id, Run::new(run.first, shown.end - run.first));
-                if let Some(consumer) = self.distributor.get_mut(id) {
-                    consumer.cursor = shown.end;
-                }
+                let run = Run::new(run.first, shown.end - run.first);
+                self.distributor.showed(id, level, run);
             }
             if shown.end < run.end() {
                 break;
@@ -135,8 +184,8 @@ impl Queue {
         }
         if let Some(consumer) = self.distributor.get_mut(id) {
             consumer.taken += seen;
-            if seen < wanted && self.messages.available().next(consumer.cursor).is_none() {
-                consumer.cursor = self.messages.next_position();
+            if seen < wanted {
+                consumer.cursor.pass_by(&self.messages);
             }
         }
         seen == wanted
@@ -146,12 +195,11 @@ impl Queue {
     fn has_more(&mut self, id: ConsumerId) -> bool {
         let Some(consumer) = self.distributor.get(id) else { return false };
         let is_browser = consumer.is_browser();
-        let available = self.messages.available();
         if self.distributor.is_unshown(id, &self.messages) {
             return true;
         }
         if is_browser {
-            return self.distributor.next_to_show(id, available).is_some();
+            return self.distributor.next_to_show(id, &self.messages).is_some();
         }
         self.distributor.may_take(id, &self.messages)
     }

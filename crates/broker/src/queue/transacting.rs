@@ -60,7 +60,7 @@ impl Queue {
                 }
             }
             if !rejected.is_empty() {
-                self.counters.refused += rejected.len() as u64;
+                self.counters.discard(rejected.len() as u64, |discards| &mut discards.refused);
                 self.policy.give_back(admitted);
                 return Err(rejected);
             }
@@ -122,10 +122,10 @@ impl Queue {
 
     /// The outcome of a message of a transaction that succeeds, or that it has if it does not.
     pub(crate) fn redeem(&mut self, now: Now, id: ConsumerId, run: Run, outcome: &Outcome) {
-        let before = self.counters;
+        let before = self.counters.dequeued_bytes;
         let run = self.known(run.first, run.len as usize);
         let left = self.apply(now, Hold::pledged(id), run, outcome);
-        let bytes = self.counters.dequeued_bytes - before.dequeued_bytes;
+        let bytes = self.counters.dequeued_bytes - before;
         if left > 0 {
             let transacted = self.transacted_mut();
             transacted.dequeued_messages += left;

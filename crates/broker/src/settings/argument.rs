@@ -22,6 +22,21 @@ pub struct Argument {
     read: fn(&QueueSettings) -> Option<Argued>,
 }
 
+/// The turn of one level of priority.
+macro_rules! fairshare {
+    ($level:literal, $name:literal, $plain:literal, $alias:literal) => {
+        Argument {
+            name: $name,
+            plain: $plain,
+            aliases: &[$alias],
+            kind: ArgumentKind::Count,
+            doc: concat!("As fairshare, for level ", $level, " alone; 0 is the lowest."),
+            write: |settings, value| settings.fairshare_of[$level] = Some(value.small_number()),
+            read: |settings| settings.fairshare_of[$level].map(|turn| Argued::Number(turn.into())),
+        }
+    };
+}
+
 /// Every argument that a queue has.
 pub static ARGUMENTS: &[Argument] = &[
     Argument {
@@ -204,6 +219,35 @@ pub static ARGUMENTS: &[Argument] = &[
         write: |settings, value| settings.rebalances_groups = value.flag(),
         read: |settings| settings.rebalances_groups.then_some(Argued::Flag(true)),
     },
+    Argument {
+        name: "qpid.priorities",
+        plain: "priorities",
+        aliases: &["x-qpid-priorities"],
+        kind: ArgumentKind::Number,
+        doc: "Urgent messages are taken first: so many levels of priority, at most 10, none if 0.",
+        write: |settings, value| settings.priorities = Some(value.number()).filter(|n| *n > 0),
+        read: |settings| settings.priorities.map(Argued::Number),
+    },
+    Argument {
+        name: "qpid.fairshare",
+        plain: "fairshare",
+        aliases: &["x-qpid-fairshare"],
+        kind: ArgumentKind::Count,
+        doc: "So many messages of one level are taken one after another while lower levels have \
+              messages, any number if 0.",
+        write: |settings, value| settings.fairshare = Some(value.small_number()),
+        read: |settings| settings.fairshare.map(|turn| Argued::Number(turn.into())),
+    },
+    fairshare!(0, "qpid.fairshare-0", "fairshare-0", "x-qpid-fairshare-0"),
+    fairshare!(1, "qpid.fairshare-1", "fairshare-1", "x-qpid-fairshare-1"),
+    fairshare!(2, "qpid.fairshare-2", "fairshare-2", "x-qpid-fairshare-2"),
+    fairshare!(3, "qpid.fairshare-3", "fairshare-3", "x-qpid-fairshare-3"),
+    fairshare!(4, "qpid.fairshare-4", "fairshare-4", "x-qpid-fairshare-4"),
+    fairshare!(5, "qpid.fairshare-5", "fairshare-5", "x-qpid-fairshare-5"),
+    fairshare!(6, "qpid.fairshare-6", "fairshare-6", "x-qpid-fairshare-6"),
+    fairshare!(7, "qpid.fairshare-7", "fairshare-7", "x-qpid-fairshare-7"),
+    fairshare!(8, "qpid.fairshare-8", "fairshare-8", "x-qpid-fairshare-8"),
+    fairshare!(9, "qpid.fairshare-9", "fairshare-9", "x-qpid-fairshare-9"),
 ];
 
 impl Argument {

@@ -26,6 +26,20 @@ pub enum SettingsError {
         /// What has to be there too.
         needs: &'static str,
     },
+    /// Two arguments that cannot both be had.
+    Contradiction {
+        /// The one.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
+    /// A turn for a level of priority that is not there.
+    NoSuchLevel {
+        /// The level.
+        level: usize,
+        /// How many there are.
+        levels: usize,
+    },
     /// One argument must not be larger than the other.
     Conflict {
         /// The one that is larger, and its value.
@@ -47,6 +61,13 @@ impl fmt::Display for SettingsError {
             SettingsError::Incomplete { name, needs } => {
                 write!(f, "{name} means nothing without {needs}")
             }
+            SettingsError::Contradiction { one, other } => {
+                write!(f, "{one} and {other} do not go together")
+            }
+            SettingsError::NoSuchLevel { level, levels } => write!(
+                f,
+                "qpid.fairshare-{level} is for a level that is not there: there are {levels} levels"
+            ),
             SettingsError::Conflict { larger, smaller } => write!(
                 f,
                 "{} ({}) must not be larger than {} ({})",

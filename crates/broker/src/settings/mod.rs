@@ -1,9 +1,11 @@
 //! What a queue is like: its limits, its lifetime, and the arguments that say so.
 
 mod argument;
+mod arrangement;
 mod error;
 mod limits;
 mod naming;
+mod priorities;
 mod value;
 
 pub use argument::{ARGUMENTS, Argument};
@@ -11,7 +13,10 @@ pub use error::SettingsError;
 pub use limits::{Defaults, Limits};
 pub use value::ArgumentKind;
 
+pub(crate) use arrangement::Arrangement;
 pub(crate) use naming::{NameSource, Naming};
+
+pub(crate) use priorities::{Priorities, Turns};
 
 pub use mochila_wire::terminus::LifetimePolicy;
 
@@ -55,6 +60,12 @@ pub struct QueueSettings {
     pub default_group: Option<Box<str>>,
     /// Groups are shared out again when a consumer joins.
     pub rebalances_groups: bool,
+    /// Urgent messages are taken first; how many levels of urgency there are.
+    pub priorities: Option<u64>,
+    /// So many messages of one level are taken one after another; then lower levels get their turn.
+    pub fairshare: Option<u32>,
+    /// The same for each level, the lowest first, where it differs.
+    pub fairshare_of: [Option<u32>; 10],
 }
 
 /// What happens to a message that would exceed a limit.

@@ -27,7 +27,7 @@ pub(crate) enum NameSource {
 
 impl Naming {
     /// What names the groups that settings ask for, if any, or why they make no sense.
-    pub(crate) fn of(settings: &QueueSettings) -> Result<Option<Naming>, SettingsError> {
+    pub(crate) fn of_groups(settings: &QueueSettings) -> Result<Option<Naming>, SettingsError> {
         if !settings.shared_groups {
             return match settings.group_header_key {
                 Some(_) => Err(SettingsError::Incomplete {
@@ -77,7 +77,7 @@ mod tests {
     fn naming(change: impl FnOnce(&mut QueueSettings)) -> Result<Option<Naming>, SettingsError> {
         let mut settings = QueueSettings::default();
         change(&mut settings);
-        Naming::of(&settings)
+        Naming::of_groups(&settings)
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::fmt;
 /// What values an argument takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentKind {
+    /// A number.
+    Number,
     /// A number of messages.
     Count,
     /// A number of bytes.
@@ -36,7 +38,9 @@ pub(super) enum Argued {
 impl ArgumentKind {
     pub(super) fn parse(self, value: &Value) -> Option<Argued> {
         match self {
-            ArgumentKind::Count | ArgumentKind::Bytes => number(value).map(Argued::Number),
+            ArgumentKind::Number | ArgumentKind::Count | ArgumentKind::Bytes => {
+                number(value).map(Argued::Number)
+            }
             ArgumentKind::Seconds => {
                 number(value).filter(|n| *n <= u64::from(u32::MAX)).map(Argued::Number)
             }
@@ -55,6 +59,7 @@ impl ArgumentKind {
 impl fmt::Display for ArgumentKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            ArgumentKind::Number => f.write_str("a number"),
             ArgumentKind::Count => f.write_str("a number of messages"),
             ArgumentKind::Bytes => f.write_str("a number of bytes"),
             ArgumentKind::Seconds => f.write_str("a number of seconds"),
@@ -74,6 +79,11 @@ impl Argued {
             Argued::Number(number) => number,
             Argued::Flag(_) | Argued::Choice(_) | Argued::Name(_) => 0,
         }
+    }
+
+    /// A number that is never so large that it matters how large it is.
+    pub(super) fn small_number(self) -> u32 {
+        u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
     pub(super) fn flag(self) -> bool {

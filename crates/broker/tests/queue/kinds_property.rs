@@ -23,11 +23,13 @@ enum Step {
 struct Sent {
     padding: u16,
     ttl_ms: Option<u32>,
+    priority: Option<u8>,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let sent = (0u16..200, prop::option::weighted(0.2, 1u32..500));
-    let sent = sent.prop_map(|(padding, ttl_ms)| Sent { padding, ttl_ms });
+    let priority = prop::option::weighted(0.8, 0u8..12);
+    let sent = (0u16..200, prop::option::weighted(0.2, 1u32..500), priority);
+    let sent = sent.prop_map(|(padding, ttl_ms, priority)| Sent { padding, ttl_ms, priority });
     let pick = 0usize..100;
     let step = prop_oneof![
         5 => prop::collection::vec(sent, 1..40).prop_map(|messages| Step::Send { messages }),
@@ -49,9 +51,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Most messages and most bytes of a ring; 0 where there is no limit.
 type Ring = (u64, u64);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Kind {
     ring: Option<Ring>,
+    /// How many levels, and the turn of each.
+    priorities: Option<(u64, [u32; 10])>,
 }
 
 impl Kind {
@@ -64,9 +68,31 @@ impl Kind {
                 Some(_) => LimitPolicy::Ring,
                 None => LimitPolicy::Reject,
             },
+            priorities: self.priorities.map(|(levels, _)| levels),
+            fairshare_of: self.turns().map(|turn| Some(turn).filter(|turn| *turn > 0)),
             ..QueueSettings::default()
         }
     }
+
+    fn turns(&self) -> [u32; 10] {
+        self.priorities.map(|(_, turns)| turns).unwrap_or_default()
+    }
+
+    /// The level of a priority, as the older brokers describe it.
+    fn level(&self, priority: u8) -> usize {
+        let Some((levels, _)) = self.priorities else { return 0 };
+        let first = 5 - 5.min(levels.div_ceil(2));
+        u64::from(priority).saturating_sub(first).min(levels - 1).min(9) as usize
+    }
+}
+
+fn priorities() -> impl Strategy<Value = Option<(u64, [u32; 10])>> {
+    let turn = prop_oneof![2 => Just(0u32), 3 => 1u32..6];
+    let turns = prop_oneof![2 => Just([0; 10]), 1 => prop::array::uniform10(turn)];
+    (1u64..=10, turns).prop_map(|(levels, mut turns)| {
+        turns[levels as usize..].fill(0);
+        Some((levels, turns))
+    })
 }
 
 fn rings() -> impl Strategy<Value = Option<Ring>> {
@@ -77,6 +103,7 @@ fn rings() -> impl Strategy<Value = Option<Ring>> {
 }
 
 struct ModelMessage {
+    level: usize,
     position: u64,
     bytes: u64,
     expiry_ms: u64,
@@ -109,6 +136,10 @@ struct Model {
     next_position: u64,
     dropped: u64,
     expired: u64,
+    /// How many messages of each level have been taken in this round of turns.
+    taken: [u32; 10],
+    /// What the consumer that was looked at last may have.
+    last_takeable: Vec<(usize, u64)>,
 }
 
 impl Model {
@@ -121,6 +152,8 @@ impl Model {
             next_position: 0,
             dropped: 0,
             expired: 0,
+            taken: [0; 10],
+            last_takeable: Vec::new(),
         }
     }
 
@@ -163,16 +196,20 @@ impl Model {
     fn send(&mut self, sent: &[Sent]) {
         let now_ms = self.bench.now.mono_ms;
         let mut encoded = Vec::new();
-        for Sent { padding, ttl_ms } in sent {
+        for Sent { padding, ttl_ms, priority } in sent {
             let number = self.next_position + encoded.len() as u64;
             let text = format!("{number}{}", "x".repeat(usize::from(*padding)));
             let mut message = message(&text);
             if ttl_ms.is_some() {
                 message.header_mut().ttl = *ttl_ms;
             }
+            if let Some(priority) = priority {
+                message.header_mut().priority = *priority;
+            }
+            let level = self.kind.level(priority.unwrap_or(4));
             let bytes = message.to_bytes().len() as u64;
             let expiry_ms = ttl_ms.map_or(u64::MAX, |ttl| now_ms + u64::from(ttl));
-            encoded.push((bytes, expiry_ms, message));
+            encoded.push((bytes, expiry_ms, level, message));
         }
         let most = self.bench.queue.limits().max_bytes;
         let messages = encoded.iter().map(|(.., message)| message.clone()).collect();
@@ -181,13 +218,14 @@ impl Model {
         let refused: BTreeSet<u32> = too_large.map(|(index, _)| index as u32).collect();
         let said: BTreeSet<u32> = enqueued.rejected.iter().map(|r| r.index).collect();
         assert_eq!(said, refused);
-        for (index, (bytes, expiry_ms, _)) in encoded.into_iter().enumerate() {
+        for (index, (bytes, expiry_ms, level, _)) in encoded.into_iter().enumerate() {
             if refused.contains(&(index as u32)) {
                 continue;
             }
             let position = self.next_position;
             self.next_position += 1;
             self.messages.push(ModelMessage {
+                level,
                 position,
                 bytes,
                 expiry_ms,
@@ -222,7 +260,7 @@ impl Model {
     /// The message that is dropped first.
     fn least(&self) -> usize {
         let free = self.messages.iter().enumerate().filter(|(_, m)| m.holder.is_none());
-        free.min_by_key(|(_, message)| message.position).unwrap().0
+        free.min_by_key(|(_, message)| (message.level, message.position)).unwrap().0
     }
 
     fn subscribe(&mut self, browses: bool, settled: bool) {
@@ -256,6 +294,9 @@ impl Model {
         let got = self.bench.take_limited(bench, limit);
         let positions = got.positions();
         assert_eq!(positions, expected[..positions.len()], "not the first ones");
+        if !browses {
+            self.in_turns(index, positions.len(), true);
+        }
         let count = positions.len();
         if limit.messages > 0 && !expected.is_empty() && untaken > promised {
             assert!(count > 0, "there are {} and it got none", expected.len());
@@ -300,17 +341,8 @@ impl Model {
         if browses {
             return;
         }
-        // Which of them it has met depends on how far it looked; the queue says how many.
-        let expired = self.bench.statistics().discards_ttl - self.expired;
-        let now_ms = self.bench.now.mono_ms;
-        let mut left = expired;
-        self.messages.retain(|message| {
-            let gone = left > 0 && message.holder.is_none() && message.expiry_ms <= now_ms;
-            left -= u64::from(gone);
-            !gone
-        });
-        assert_eq!(left, 0, "more expired than had to");
-        self.expired += expired;
+        // Time passes in steps after each of which all that has expired is gone.
+        assert_eq!(self.bench.statistics().discards_ttl, self.expired);
     }
 
     /// A browser has been shown messages, perhaps all there are.
@@ -318,8 +350,10 @@ impl Model {
         let all = got.taking == Taking::Waiting && !is_satisfied;
         let next_position = self.next_position;
         let consumer = &mut self.consumers[index];
-        if let Some(last) = got.deliveries.last() {
-            consumer.cursors[0] = last.position + 1;
+        for delivery in &got.deliveries {
+            let message = self.messages.iter().find(|m| m.position == delivery.position);
+            let level = message.expect("what is shown is in the queue").level;
+            consumer.cursors[level] = delivery.position + 1;
         }
         if all {
             consumer.cursors.fill(next_position);
@@ -439,7 +473,7 @@ impl Model {
             self.consumers.iter().any(|c| !c.browses && c.interest == Interest::Expected);
         for (index, consumer) in self.consumers.iter().enumerate() {
             if consumer.interest == Interest::Waiting && (!expected || consumer.browses) {
-                assert_eq!(self.in_order(index), [0; 0], "consumer {index} waits in vain");
+                assert_eq!(self.takeable(index), [], "consumer {index} waits in vain");
             }
         }
     }
@@ -456,16 +490,68 @@ impl Model {
     }
 
     /// The messages that a consumer may have, in the order in which it gets them.
-    fn in_order(&self, index: usize) -> Vec<u64> {
+    fn in_order(&mut self, index: usize) -> Vec<u64> {
+        if self.consumers[index].browses {
+            return self.takeable(index).into_iter().map(|(_, position)| position).collect();
+        }
+        self.in_turns(index, usize::MAX, false)
+    }
+
+    /// The first of the messages that a consumer may have, as levels have their turns; which turns
+    /// are over is kept if they have been taken.
+    fn in_turns(&mut self, index: usize, most: usize, are_taken: bool) -> Vec<u64> {
+        let mut left = match are_taken {
+            true => self.last_takeable.clone(),
+            false => self.takeable(index),
+        };
+        self.last_takeable = left.clone();
+        let (turns, mut taken) = (self.kind.turns(), self.taken);
+        let mut order = Vec::new();
+        while order.len() < most && !left.is_empty() {
+            let mut stands_back = false;
+            let mut chosen = None;
+            for level in (0..10).rev() {
+                let first = left.iter().find(|(l, _)| *l == level);
+                let Some((_, position)) = first.copied() else { continue };
+                let turn = match turns[level] {
+                    0 if stands_back => 1,
+                    0 => u32::MAX,
+                    turn => turn,
+                };
+                if taken[level] < turn {
+                    chosen = Some((level, position, turn));
+                    break;
+                }
+                stands_back = true;
+            }
+            let Some((level, position, turn)) = chosen else {
+                taken = [0; 10];
+                continue;
+            };
+            taken[level] += u32::from(turn != u32::MAX);
+            left.retain(|(_, p)| *p != position);
+            order.push(position);
+        }
+        if are_taken {
+            self.taken = taken;
+        }
+        order
+    }
+
+    /// The messages that a consumer may have with their levels, those of higher levels first.
+    fn takeable(&self, index: usize) -> Vec<(usize, u64)> {
         let now_ms = self.bench.now.mono_ms;
         let consumer = &self.consumers[index];
         let takeable = |message: &&ModelMessage| {
             message.holder.is_none()
                 && message.expiry_ms > now_ms
                 && !message.excluded.contains(&consumer.bench.key)
-                && (!consumer.browses || message.position >= consumer.cursors[0])
+                && (!consumer.browses || message.position >= consumer.cursors[message.level])
         };
-        self.messages.iter().filter(takeable).map(|message| message.position).collect()
+        let messages = self.messages.iter().filter(takeable);
+        let mut takeable: Vec<_> = messages.map(|m| (m.level, m.position)).collect();
+        takeable.sort_by_key(|(level, position)| (std::cmp::Reverse(*level), *position));
+        takeable
     }
 
     fn held_by(&self, key: u32) -> Vec<u64> {
@@ -506,6 +592,23 @@ fn run(kind: Kind, steps: &[Step]) {
 proptest! {
     #[test]
     fn a_ring_does_what_its_model_does(ring in rings(), steps in steps()) {
-        run(Kind { ring }, &steps);
+        run(Kind { ring, ..Kind::default() }, &steps);
+    }
+
+    #[test]
+    fn a_queue_with_priorities_does_what_its_model_does(
+        priorities in priorities(),
+        steps in steps(),
+    ) {
+        run(Kind { priorities, ..Kind::default() }, &steps);
+    }
+
+    #[test]
+    fn a_ring_with_priorities_does_what_its_model_does(
+        priorities in priorities(),
+        ring in rings(),
+        steps in steps(),
+    ) {
+        run(Kind { ring, priorities }, &steps);
     }
 }

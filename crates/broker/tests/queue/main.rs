@@ -12,6 +12,7 @@ mod limits;
 mod memory;
 mod moving;
 mod outcomes;
+mod priorities;
 mod property;
 mod registry;
 mod ring;

@@ -167,7 +167,10 @@ fn is_changeable(argument: &Argument) -> bool {
 
 fn value_type(kind: ArgumentKind) -> &'static str {
     match kind {
-        ArgumentKind::Count | ArgumentKind::Bytes | ArgumentKind::Seconds => "ulong",
+        ArgumentKind::Number
+        | ArgumentKind::Count
+        | ArgumentKind::Bytes
+        | ArgumentKind::Seconds => "ulong",
         ArgumentKind::Flag => "boolean",
         ArgumentKind::Choice(_) | ArgumentKind::Name | ArgumentKind::Text => "string",
     }

@@ -1,0 +1,135 @@
+//! Messages by priority.
+
+use super::entries::Entries;
+use super::{Positions, Run};
+use crate::settings::{Priorities, Turns};
+
+/// The available messages of a queue in levels, the urgent ones in the highest.
+///
+/// Who takes, takes from the highest level first, and in each level as the messages came. If levels
+/// have turns, one that has had its turn stands back until the lower ones have had theirs.
+#[derive(Debug)]
+pub(crate) struct Levels {
+    priorities: Priorities,
+    levels: Vec<Positions>,
+    /// How many messages of each level have been taken in this round of turns.
+    taken: Turns,
+}
+
+/// Which messages are next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) level: usize,
+    pub(crate) run: Run,
+    /// How many may be taken before others have their turn.
+    pub(crate) most: u64,
+    /// The turn has an end, so it counts how many are taken.
+    counts: bool,
+    /// All levels have had their turns before.
+    starts_round: bool,
+}
+
+impl Levels {
+    pub(crate) fn new(priorities: Priorities) -> Levels {
+        let mut levels = Vec::new();
+        levels.resize_with(priorities.count(), Positions::default);
+        Levels { priorities, levels, taken: Turns::default() }
+    }
+
+    /// Turns are as long as this from now on, if the levels are the same; false if they are not.
+    pub(crate) fn change(&mut self, priorities: &Priorities) -> bool {
+        let is_same = self.priorities.count() == priorities.count();
+        if is_same {
+            self.priorities = *priorities;
+        }
+        is_same
+    }
+
+    /// The level of a message that is there.
+    pub(crate) fn level_of(&self, entries: &Entries, position: u64) -> Option<usize> {
+        entries.get(position).map(|entry| self.priorities.level(entry.priority))
+    }
+
+    /// The levels that have messages, the highest first.
+    pub(crate) fn highest_first(&self) -> impl Iterator<Item = (usize, &Positions)> {
+        self.levels.iter().enumerate().rev().filter(|(_, positions)| positions.len() > 0)
+    }
+
+    pub(crate) fn level(&self, level: usize) -> &Positions {
+        &self.levels[level]
+    }
+
+    /// The oldest messages of the lowest level.
+    pub(crate) fn least(&self) -> Option<Run> {
+        self.levels.iter().find_map(|positions| positions.next(0))
+    }
+
+    /// The next messages of all that `next` finds in the levels.
+    pub(crate) fn choose(&self, mut next: impl FnMut(&Positions) -> Option<Run>) -> Option<Choice> {
+        let mut first = None;
+        for (level, positions) in self.highest_first() {
+            let Some(run) = next(positions) else { continue };
+            let stands_back = first.is_some();
+            first.get_or_insert((level, run));
+            let turn = self.turn(level, stands_back);
+            let most = turn.saturating_sub(u64::from(self.taken[level]));
+            if most > 0 {
+                let counts = turn != u64::MAX;
+                return Some(Choice { level, run, most, counts, starts_round: false });
+            }
+        }
+        // All have had their turn.
+        let (level, run) = first?;
+        let most = self.turn(level, false);
+        Some(Choice { level, run, most, counts: most != u64::MAX, starts_round: true })
+    }
+
+    /// Messages that were chosen have been taken.
+    pub(crate) fn took(&mut self, choice: Choice, messages: u64) {
+        if choice.starts_round && messages > 0 {
+            self.taken = Turns::default();
+        }
+        if !choice.counts {
+            return;
+        }
+        let taken = &mut self.taken[choice.level];
+        *taken = taken.saturating_add(u32::try_from(messages).unwrap_or(u32::MAX));
+    }
+
+    /// Adds messages that are available now.
+    pub(crate) fn insert(&mut self, entries: &Entries, run: Run) {
+        self.each(entries, run, Positions::insert);
+    }
+
+    /// Takes messages out; they are still in the queue.
+    pub(crate) fn remove(&mut self, entries: &Entries, run: Run) {
+        self.each(entries, run, Positions::remove);
+    }
+
+    fn each(&mut self, entries: &Entries, run: Run, mut change: impl FnMut(&mut Positions, Run)) {
+        let mut part = Run::new(run.first, 0);
+        let mut last = 0;
+        for position in run.first..run.end() {
+            let level = self.level_of(entries, position).expect("what is available has an entry");
+            if level != last && part.len > 0 {
+                change(&mut self.levels[last], part);
+                part = Run::new(position, 0);
+            }
+            last = level;
+            part.len += 1;
+        }
+        if part.len > 0 {
+            change(&mut self.levels[last], part);
+        }
+    }
+
+    /// How many messages of a level make a turn. One that has none of its own takes as many as it
+    /// likes, unless a higher one stands back for it: then one is enough.
+    fn turn(&self, level: usize, stands_back: bool) -> u64 {
+        match self.priorities.turns[level] {
+            0 if stands_back => 1,
+            0 => u64::MAX,
+            turn => turn.into(),
+        }
+    }
+}

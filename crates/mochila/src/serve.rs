@@ -8,6 +8,7 @@ mod signals;
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use mochila_server::{Config, Server, config};
@@ -120,8 +121,12 @@ pub(crate) fn run(options: Options) -> Outcome {
         writeln!(out, "{}", server.port()).and_then(|()| out.flush())?;
     }
     signals.stop(server.stopper())?;
+    let broker = Arc::clone(server.broker());
     server.wait();
-    info!("stopped");
+    match broker.statistics().msg_depth {
+        0 => info!("stopped"),
+        lost => warn!("stopped; {lost} messages that were in queues, in memory only, are lost"),
+    }
     Ok(())
 }
 

@@ -150,7 +150,7 @@ fn a_second_signal_ends_the_broker_at_once() {
     let _client = open_and_stay(&broker);
     let begin = Instant::now();
     broker.signal("TERM");
-    std::thread::sleep(Duration::from_millis(100));
+    std::thread::sleep(Duration::from_millis(500));
     broker.signal("TERM");
     assert_ne!(broker.end(), Some(0));
     assert!(begin.elapsed() < Duration::from_millis(1500), "{:?}", begin.elapsed());
@@ -175,6 +175,37 @@ fn a_broker_whose_log_nobody_reads_any_more_starts_serves_and_stops() {
 }
 
 #[test]
+fn a_signal_that_comes_twice_at_once_is_one_request() {
+    let mut broker = Broker::start(&[]);
+    let mut client = open_and_stay(&broker);
+    // `timeout` signals its child, and then its whole process group.
+    broker.signal("TERM");
+    broker.signal("TERM");
+    let mut rest = Vec::new();
+    client.read_to_end(&mut rest).unwrap();
+    assert!(String::from_utf8_lossy(&rest).contains("amqp:connection:forced"));
+    drop(client);
+    assert_eq!(broker.end(), Some(0));
+}
+
+#[test]
+fn a_broker_that_stops_says_how_many_messages_it_loses() {
+    for (count, expected) in [(0, "INFO stopped"), (3, "WARN stopped; 3 messages")] {
+        let log = scratch(&format!("lost-{count}.log"));
+        let mut broker = Broker::start(&["--log-to-file", &log]);
+        if count > 0 {
+            broker.tool(&["send", "-a", "q", "-m", &count.to_string()]);
+        }
+        broker.signal("TERM");
+        assert_eq!(broker.end(), Some(0));
+        let text = std::fs::read_to_string(&log).unwrap();
+        let last = text.lines().last().unwrap();
+        assert!(last.contains(expected), "{text}");
+        std::fs::remove_file(&log).unwrap();
+    }
+}
+
+#[test]
 fn a_second_signal_ends_a_broker_whose_log_is_stuck() {
     let (reader, mut log) = pipe().unwrap();
     let options = ["--log-level", "off,mochila::serve=info"];
@@ -182,7 +213,7 @@ fn a_second_signal_ends_a_broker_whose_log_is_stuck() {
     // As much as a pipe holds. The next line waits for a reader.
     log.write_all(&[b'.'; 64 << 10]).unwrap();
     broker.signal("TERM");
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(500));
     assert_eq!(broker.process.try_wait().unwrap(), None, "it waits for its log");
     broker.signal("TERM");
     assert_eq!(broker.end(), Some(1));

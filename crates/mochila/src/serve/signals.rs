@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use mochila_server::Stopper;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -41,6 +42,7 @@ impl Signals {
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             if self.arrivals.forever().next().is_some() {
                 stopper.stop();
+                std::thread::sleep(ECHO);
                 // SeqCst: what `flag` reads it with.
                 self.is_last.store(true, Ordering::SeqCst);
                 // The last thing, because whoever reads the log may keep it waiting.
@@ -52,3 +54,7 @@ impl Signals {
 }
 
 const FAILURE: i32 = 1;
+
+/// A signal that follows this soon is the same request: `timeout` and some supervisors signal a
+/// process, and then its process group.
+const ECHO: Duration = Duration::from_millis(200);

@@ -61,6 +61,14 @@ pub struct Config {
     pub auto_create: bool,
     /// Whether messages get an annotation that says when they came, where a queue does not say.
     pub enable_timestamp: bool,
+    /// Deliveries of one link that a client has not settled: then it gets no more.
+    pub max_unsettled: u32,
+    /// Whether messages that the specification does not allow and many clients send are rejected.
+    pub strict_messages: bool,
+    /// Whether every value of a message is looked at before it is taken in.
+    pub verify_bodies: bool,
+    /// Whether a link that its container attaches on another connection is taken from the first one.
+    pub steal_across_connections: bool,
     /// Names that may be auto-created; empty means all.
     pub queue_patterns: Vec<String>,
     /// What is logged: a level, or a filter as `tracing` writes it.
@@ -184,6 +192,10 @@ impl Default for Config {
             default_flow_resume_threshold_percent: 70,
             auto_create: true,
             enable_timestamp: false,
+            max_unsettled: 1_000_000,
+            strict_messages: false,
+            verify_bodies: false,
+            steal_across_connections: false,
             queue_patterns: Vec::new(),
             log_level: "info".into(),
             log_to_file: None,

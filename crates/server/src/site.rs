@@ -135,9 +135,20 @@ fn node(
     Ok(Node {
         management: Management::new(Arc::clone(&broker), facts, now),
         broker,
-        settings: Settings::default(),
+        settings: settings(config),
         large_files: Arc::new(Spill(spill_directory(data_directory)?)),
     })
+}
+
+/// How links are served.
+fn settings(config: &Config) -> Settings {
+    Settings {
+        max_unsettled: config.max_unsettled,
+        steal_across_connections: config.steal_across_connections,
+        strict_messages: config.strict_messages,
+        verify_bodies: config.verify_bodies,
+        ..Settings::default()
+    }
 }
 
 /// Where large messages are kept: in the data directory, or in the system's temporary directory if

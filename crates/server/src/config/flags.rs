@@ -132,6 +132,18 @@ mod tests {
     }
 
     #[test]
+    fn how_links_are_served_can_be_chosen() {
+        let config = parse(
+            "--max-unsettled 5 --strict-messages yes --verify-bodies yes \
+             --steal-across-connections yes",
+        )
+        .unwrap();
+        assert_eq!(config.max_unsettled, 5);
+        assert!(config.strict_messages && config.verify_bodies && config.steal_across_connections);
+        assert!(parse("--max-unsettled 0").is_err());
+    }
+
+    #[test]
     fn a_flag_that_may_be_repeated_collects_its_values() {
         let config = parse("--interface lo --interface 10.0.0.1").unwrap();
         assert_eq!(config.interfaces, ["lo", "10.0.0.1"]);

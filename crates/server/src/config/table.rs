@@ -32,17 +32,20 @@ pub(super) enum Takes {
 pub(super) enum Group {
     Network,
     Security,
+    Links,
     Queues,
     Process,
 }
 
 impl Group {
-    pub(super) const ALL: [Self; 4] = [Self::Network, Self::Security, Self::Queues, Self::Process];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Network, Self::Security, Self::Links, Self::Queues, Self::Process];
 
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Network => "Network",
             Self::Security => "Security",
+            Self::Links => "Links and messages",
             Self::Queues => "Queues and memory",
             Self::Process => "Process",
         }
@@ -200,6 +203,37 @@ pub(super) static SETTINGS: &[Setting] = &[
         "Names of the users and hashes of their passwords, written by `mochila user`. It has to exist. A \
          changed file is noticed at once. Without this setting it is `users` in the data directory, \
          where it need not exist"
+    ),
+    setting!(
+        Links,
+        "max-unsettled",
+        N,
+        bounded max_unsettled 1..=100_000_000,
+        "Deliveries of one link that a client has received and not settled; then it gets no more"
+    ),
+    setting!(
+        Links,
+        "steal-across-connections",
+        YES_NO,
+        steal_across_connections,
+        "Whether a link that a container attaches again on another connection is taken from the first one, \
+         as the specification says. Some clients give links on two connections the same name by accident"
+    ),
+    setting!(
+        Links,
+        "strict-messages",
+        YES_NO,
+        strict_messages,
+        "Whether messages that the specification does not allow and many clients send are rejected: those \
+         without body, and with annotations under other keys than symbols that begin with x-"
+    ),
+    setting!(
+        Links,
+        "verify-bodies",
+        YES_NO,
+        verify_bodies,
+        "Whether every value of a message is looked at before it is taken in, so that what is malformed or \
+         nested too deep does not reach a consumer"
     ),
     setting!(
         Queues,

@@ -19,7 +19,7 @@ fn answer(config: Config, message: &[u8]) -> DeliveryState {
         Event::Disposition { state, .. } => state.clone(),
         _ => None,
     });
-    state.unwrap()
+    state.expect("a message that has an outcome was told it")
 }
 
 fn is_rejected(state: &DeliveryState) -> bool {

@@ -4,11 +4,15 @@ mod backlog;
 mod broker;
 mod classic;
 mod client;
+mod comparison;
 mod figures;
 mod flow;
 mod idle;
+mod kinds;
 mod options;
 mod queues;
+mod run;
+mod scaling;
 mod window;
 
 use serde_json::{Value, json};
@@ -16,7 +20,9 @@ use serde_json::{Value, json};
 use crate::failure::Outcome;
 use crate::output::show;
 use broker::Broker;
+use comparison::Comparison;
 use figures::Figures;
+use flow::Flow;
 pub(crate) use options::Options;
 use options::Scenario;
 
@@ -27,11 +33,19 @@ pub(crate) fn run(options: &Options) -> Outcome {
         return idle::again_with_descriptors();
     }
     let figures = match scenario {
-        Scenario::Funnel => flow::run(options, flow::Shape { senders: 2, receivers: 1 })?,
-        Scenario::Quad => flow::run(options, flow::Shape { senders: 2, receivers: 2 })?,
+        Scenario::Funnel => run::run(options, &Flow::new(2, 1))?,
+        Scenario::Quad => run::run(options, &Flow::new(2, 2))?,
         Scenario::Window => window::run(options)?,
         Scenario::Idle => idle::run(options)?,
         Scenario::Backlog => backlog::run(options)?,
+        Scenario::Groups => compare(options, &kinds::groups())?,
+        Scenario::Sequence => compare(options, &kinds::sequence())?,
+        Scenario::Selectors => compare(options, &kinds::selectors())?,
+        Scenario::Priority => compare(options, &kinds::priority())?,
+        Scenario::Lvq => compare(options, &kinds::last_value())?,
+        Scenario::Ring => compare(options, &kinds::ring(options))?,
+        Scenario::Tx => compare(options, &kinds::transactions())?,
+        Scenario::Scaling => scaling::run(options)?,
     };
     show(&figures.summary())?;
     if let Some(path) = &options.scenario_flags.json {
@@ -40,6 +54,12 @@ pub(crate) fn run(options: &Options) -> Outcome {
         std::fs::write(path, text + "\n")?;
     }
     Ok(())
+}
+
+fn compare(options: &Options, comparison: &Comparison) -> Outcome<Figures> {
+    let mut figures = Figures::default();
+    comparison.run(options, &mut figures)?;
+    Ok(figures)
 }
 
 /// Everything that was measured, and what it takes to read it later.

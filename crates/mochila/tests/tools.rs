@@ -538,6 +538,26 @@ fn a_scenario_starts_a_broker_of_its_own_and_writes_figures() {
 }
 
 #[test]
+fn a_kind_of_queue_is_measured_beside_the_plain_one() {
+    let bench = |line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mochila"));
+        let ran = Ran::from(command.arg("bench").args(line.split(' ')).output().unwrap());
+        assert!(ran.success, "{line}: {}", ran.stderr);
+        ran.stdout
+    };
+    let groups = bench("groups -m 300 --repeat 1 --no-timestamp");
+    assert!(groups.contains("groups / plain"), "{groups}");
+    let selectors = bench("selectors -m 300 --repeat 1 --no-timestamp");
+    assert!(selectors.contains("ten selectors / plain"), "{selectors}");
+    let small = "--backlogs 10,50 --unsettled 1,20 --groups 1,20";
+    let scaling = bench(&format!("scaling -m 200 --repeat 1 --no-timestamp {small}"));
+    for ratio in ["backlog 50 / backlog 10", "unsettled 20 / unsettled 1", "groups 20 / groups 1"] {
+        assert!(scaling.contains(ratio), "{scaling}");
+    }
+    assert!(scaling.contains("blocked groups 20 / blocked groups 1"), "{scaling}");
+}
+
+#[test]
 fn a_user_is_added_with_the_password_from_standard_input() {
     let directory = scratch("users");
     let users = directory.join("users");

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::client::{Program, UsageFiles};
 use super::figures::{Figures, row};
-use super::flow::{receiver_args, sender_args, start, unlimited};
+use super::flow::Flow;
 use super::queues::Queues;
+use super::run::{receiver_args, sender_args, start};
 use super::{Broker, Options};
 use crate::failure::{Failure, Outcome};
 use crate::output::show;
@@ -23,7 +24,8 @@ pub(super) fn run(options: &Options) -> Outcome<Figures> {
 fn measure(options: &Options, figures: &mut Figures) -> Outcome {
     let broker = Broker::start(options)?;
     let timeout = Duration::try_from_secs_f64(options.timeout).map_err(Failure::option)?;
-    Queues::new(broker.address(), "", timeout)?.clear(&unlimited(&options.queue_name))?;
+    Queues::new(broker.address(), "", timeout)?
+        .clear(&Flow::new(1, 1).address(&options.queue_name))?;
     let empty = broker.usage()?;
     let mut usage = UsageFiles::default();
     let fill = start(options, Program::Send, &sender_args(options, &broker, &usage.next()))?;

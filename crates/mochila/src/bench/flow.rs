@@ -1,189 +1,79 @@
-//! Scenarios of steady flow: senders and receivers share one queue.
+//! What flows through a queue in a measurement.
 
-use std::time::{Duration, Instant};
-
-use super::client::{Client, Launcher, Program, Total, UsageFiles};
-use super::figures::{Figures, row};
-use super::queues::Queues;
-use super::{Broker, Options};
-use crate::failure::{Failure, Outcome};
-use crate::output::show;
-
-/// How many clients there are.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+/// What flows, and through what.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
     pub(super) senders: u64,
+    /// If there are none, messages only come in.
     pub(super) receivers: u64,
+    /// Where to send to, unless it is the queue itself.
+    pub(super) target: Option<String>,
+    /// Arguments of the queue beyond those that take away its limits, as in an address.
+    pub(super) arguments: String,
+    /// What every sender is told besides.
+    pub(super) send: Vec<String>,
+    /// What the senders are told one by one, in turn.
+    pub(super) each_sender: Vec<String>,
+    pub(super) receive: Vec<String>,
+    /// The selectors of the receivers, in turn.
+    pub(super) selectors: Vec<String>,
+    /// What is there before, and stays.
+    pub(super) before: Option<Before>,
 }
 
-/// Measures as often as asked, each time with a new broker.
-pub(super) fn run(options: &Options, shape: Shape) -> Outcome<Figures> {
-    let mut figures = Figures::default();
-    let latency: &[&str] = if options.no_timestamp { &[] } else { &["l-min", "l-max", "l-avg"] };
-    let costs = ["total-tp", "broker-us", "send-us", "recv-us", "rss-MiB"];
-    show(&row(&[&["send-tp", "recv-tp"], latency, &costs].concat()))?;
-    for _ in 0..options.repeat() {
-        let run = Run::measure(options, shape)?;
-        show(&run.line())?;
-        run.add_to(&mut figures);
-    }
-    Ok(figures)
+/// Messages that are in the queue before anything flows.
+#[derive(Clone, Debug)]
+pub(super) struct Before {
+    pub(super) messages: u64,
+    /// What their sender is told.
+    pub(super) send: Vec<String>,
+    /// As many are acquired by somebody who does not settle them.
+    pub(super) held: u32,
 }
 
-/// One repetition.
-#[derive(Debug)]
-struct Run {
-    senders: Vec<Total>,
-    receivers: Vec<Total>,
-    total_per_second: f64,
-    broker_us: f64,
-    send_us: f64,
-    receive_us: f64,
-    peak_rss_mib: f64,
-}
-
-impl Run {
-    fn measure(options: &Options, shape: Shape) -> Outcome<Self> {
-        let broker = Broker::start(options)?;
-        let timeout = Duration::try_from_secs_f64(options.timeout).map_err(Failure::option)?;
-        let queues = Queues::new(broker.address(), "", timeout)?;
-        queues.clear(&unlimited(&options.queue_name))?;
-        let ready = format!("{}-ready", options.queue_name);
-        queues.clear(&format!("{ready};{{create:always}}"))?;
-        let before = broker.usage()?;
-        let messages = shape.senders * options.messages();
-        let mut receiver_usage = UsageFiles::default();
-        let mut receivers = Vec::new();
-        for index in 0..shape.receivers {
-            let count = messages / shape.receivers + u64::from(index < messages % shape.receivers);
-            let usage = receiver_usage.next();
-            let args = receiver_args(options, &broker, count, Some(&ready), &usage);
-            receivers.push(start(options, Program::Receive, &args)?);
-        }
-        queues.wait_for_messages(&ready, receivers.len(), || Ok(()))?;
-        let mut sender_usage = UsageFiles::default();
-        let started = Instant::now();
-        let mut senders = Vec::new();
-        for _ in 0..shape.senders {
-            let args = sender_args(options, &broker, &sender_usage.next());
-            senders.push(start(options, Program::Send, &args)?);
-        }
-        let senders = totals(senders)?;
-        let receivers = totals(receivers)?;
-        let total_per_second = messages as f64 / started.elapsed().as_secs_f64();
-        let after = broker.usage()?;
-        let per_message = |cpu_ns: u64| cpu_ns as f64 / 1_000.0 / messages as f64;
-        Ok(Self {
+impl Flow {
+    pub(super) fn new(senders: u64, receivers: u64) -> Self {
+        Self {
             senders,
             receivers,
-            total_per_second,
-            broker_us: per_message(after.cpu_ns - before.cpu_ns),
-            send_us: per_message(sender_usage.cpu_ns()?),
-            receive_us: per_message(receiver_usage.cpu_ns()?),
-            peak_rss_mib: after.peak_rss_bytes as f64 / f64::from(1 << 20),
-        })
-    }
-
-    fn line(&self) -> String {
-        let sum = |totals: &[Total]| totals.iter().map(|total| total.per_second).sum::<f64>();
-        let mut cells =
-            vec![format!("{:.0}", sum(&self.senders)), format!("{:.0}", sum(&self.receivers))];
-        for latency in self.latency_ms().into_iter().flatten() {
-            cells.push(format!("{latency:.2}"));
-        }
-        cells.push(format!("{:.0}", self.total_per_second));
-        for us in [self.broker_us, self.send_us, self.receive_us] {
-            cells.push(format!("{us:.3}"));
-        }
-        cells.push(format!("{:.0}", self.peak_rss_mib));
-        row(&cells)
-    }
-
-    /// The averages over the receivers of the least, greatest and average latency.
-    fn latency_ms(&self) -> Option<[f64; 3]> {
-        let latencies: Vec<_> =
-            self.receivers.iter().map(|receiver| receiver.latency_ms).collect::<Option<_>>()?;
-        let count = latencies.len() as f64;
-        let mean = |pick: fn(&super::client::Latency) -> f64| {
-            latencies.iter().map(pick).sum::<f64>() / count
-        };
-        Some([mean(|l| l.min), mean(|l| l.max), mean(|l| l.avg)])
-    }
-
-    fn add_to(&self, figures: &mut Figures) {
-        let sum = |totals: &[Total]| totals.iter().map(|total| total.per_second).sum::<f64>();
-        figures.add("send msg/s", sum(&self.senders));
-        figures.add("receive msg/s", sum(&self.receivers));
-        figures.add("end to end msg/s", self.total_per_second);
-        figures.add("broker CPU us/msg", self.broker_us);
-        figures.add("sender CPU us/msg", self.send_us);
-        figures.add("receiver CPU us/msg", self.receive_us);
-        figures.add("broker peak RSS MiB", self.peak_rss_mib);
-        if let Some([_, _, avg]) = self.latency_ms() {
-            figures.add("latency average ms", avg);
+            target: None,
+            arguments: String::new(),
+            send: Vec::new(),
+            each_sender: Vec::new(),
+            receive: Vec::new(),
+            selectors: Vec::new(),
+            before: None,
         }
     }
-}
 
-/// A queue without limits, made on demand.
-pub(super) fn unlimited(queue: &str) -> String {
-    format!(
-        "{queue};{{create:always,node:{{type:queue,x-declare:{{arguments:{{\
-         'qpid.max_size':0,'qpid.flow_stop_size':0,'qpid.flow_stop_count':0}}}}}}}}"
-    )
-}
-
-pub(super) fn sender_args(options: &Options, broker: &Broker, usage: &str) -> Vec<String> {
-    let yes_no = |flag| if flag { "yes" } else { "no" };
-    let mut args = vec![
-        format!("--broker={}", broker.address()),
-        format!("--address={}", options.queue_name),
-        format!("--messages={}", options.messages()),
-        format!("--content-size={}", options.content_size()),
-        format!("--capacity={}", options.scenario_flags.capacity),
-        format!("--send-rate={}", options.send_rate),
-        format!("--timestamp={}", yes_no(!options.no_timestamp)),
-        format!("--sequence={}", yes_no(options.sequence)),
-        format!("--durable={}", yes_no(options.durable)),
-        "--report-total".to_owned(),
-        "--report-header=no".to_owned(),
-        format!("--report-usage={usage}"),
-    ];
-    args.extend(options.send_arg.iter().cloned());
-    args
-}
-
-pub(super) fn receiver_args(
-    options: &Options,
-    broker: &Broker,
-    messages: u64,
-    ready: Option<&str>,
-    usage: &str,
-) -> Vec<String> {
-    let mut args = vec![
-        format!("--broker={}", broker.address()),
-        format!("--address={}", options.queue_name),
-        format!("--messages={messages}"),
-        "--forever".to_owned(),
-        "--print-content=no".to_owned(),
-        format!("--capacity={}", options.scenario_flags.capacity),
-        format!("--ack-frequency={}", options.ack_frequency()),
-        format!("--receive-rate={}", options.receive_rate),
-        "--report-total".to_owned(),
-        "--report-header=no".to_owned(),
-        format!("--report-usage={usage}"),
-    ];
-    if let Some(ready) = ready {
-        args.push(format!("--ready-address={ready}"));
+    /// The queue, made on demand, without limits unless its arguments say otherwise.
+    pub(super) fn address(&self, queue: &str) -> String {
+        let separator = if self.arguments.is_empty() { "" } else { "," };
+        format!(
+            "{queue};{{create:always,node:{{type:queue,x-declare:{{arguments:{{\
+             'qpid.max_size':0,'qpid.flow_stop_size':0,'qpid.flow_stop_count':0\
+             {separator}{}}}}}}}}}",
+            self.arguments
+        )
     }
-    args.extend(options.receive_arg.iter().cloned());
-    args
-}
 
-pub(super) fn start(options: &Options, program: Program, args: &[String]) -> Outcome<Client> {
-    Launcher { verbose: options.verbose, ..Launcher::default() }.start(program, args)
-}
+    /// The same through a queue with these arguments.
+    pub(super) fn through(&self, arguments: &str) -> Self {
+        Self { arguments: arguments.to_owned(), ..self.clone() }
+    }
 
-fn totals(clients: Vec<Client>) -> Outcome<Vec<Total>> {
-    clients.into_iter().map(Client::total).collect()
+    pub(super) fn send(mut self, argument: impl Into<String>) -> Self {
+        self.send.push(argument.into());
+        self
+    }
+
+    pub(super) fn receive(mut self, argument: impl Into<String>) -> Self {
+        self.receive.push(argument.into());
+        self
+    }
+
+    pub(super) fn after(mut self, before: Before) -> Self {
+        self.before = Some(before);
+        self
+    }
 }

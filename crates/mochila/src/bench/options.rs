@@ -150,6 +150,16 @@ pub(crate) struct ScenarioFlags {
     /// Messages in flight of the scenario `window`
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 10, 100])]
     pub(crate) in_flight: Vec<u32>,
+    /// Messages in the queue beforehand in the scenario `scaling`
+    #[arg(long, value_name = "N", value_delimiter = ',',
+          default_values_t = [1_000, 100_000, 1_000_000])]
+    pub(crate) backlogs: Vec<u64>,
+    /// Messages that somebody else has acquired in the scenario `scaling`
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 10_000])]
+    pub(crate) unsettled: Vec<u32>,
+    /// Message groups in the scenario `scaling`, all in use, and all but one blocked
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 1_000, 100_000])]
+    pub(crate) groups: Vec<u32>,
 }
 
 /// What the broker is put through.
@@ -165,4 +175,20 @@ pub(crate) enum Scenario {
     Idle,
     /// A queue is filled and drained: memory per message, and what is given back
     Backlog,
+    /// Message groups, beside the plain queue
+    Groups,
+    /// Sequence numbers and times that the queue adds, beside the plain queue
+    Sequence,
+    /// Ten consumers with selectors, beside ten without
+    Selectors,
+    /// A queue with priorities, beside the plain one
+    Priority,
+    /// A last-value queue, beside the plain one
+    Lvq,
+    /// A ring queue, beside the plain one
+    Ring,
+    /// Transactions of a hundred messages, beside none
+    Tx,
+    /// What a message costs as backlog, unsettled messages and groups grow
+    Scaling,
 }

@@ -67,6 +67,30 @@ impl Queues {
         driver.close().map_err(failure)
     }
 
+    /// Acquires so many messages of a queue and keeps them as long as the attachment is kept.
+    pub(super) fn hold(&self, queue: &str, count: u32) -> Outcome<Attachment> {
+        let address = Address { name: queue.to_owned(), ..Address::default() };
+        let plan = address.plan(Role::Receiver)?;
+        let mut attachment = Attachment::make(&self.connect, &plan, Role::Receiver)?;
+        let link = attachment.link;
+        attachment.driver.engine().grant(link, count);
+        let deadline = Instant::now() + self.timeout.max(MIN_READY_TIMEOUT);
+        let mut held = 0;
+        while held < count {
+            let turned = attachment.driver.turn(Wait::Until(deadline), |_, event, _| {
+                if let Event::Transfer(transfer) = event {
+                    held += u32::from(!transfer.more);
+                }
+                Ok(())
+            });
+            turned.map_err(failure)?;
+            if Instant::now() >= deadline {
+                return Err(Failure::new("Timeout", "Timed out acquiring messages to hold"));
+            }
+        }
+        Ok(attachment)
+    }
+
     /// Waits for so many messages on a queue; `check` may say that they will not come.
     pub(super) fn wait_for_messages(
         &self,

@@ -12,7 +12,7 @@ use mochila_wire::performative::Role;
 use mochila_wire::{DeliveryState, Encode};
 
 use super::figures::{Figures, row};
-use super::flow::unlimited;
+use super::flow::Flow;
 use super::queues::Queues;
 use super::{Broker, Options};
 use crate::address::Address;
@@ -37,7 +37,8 @@ pub(super) fn run(options: &Options) -> Outcome<Figures> {
 fn measure(options: &Options, in_flight: u32, figures: &mut Figures) -> Outcome {
     let broker = Broker::start(options)?;
     let timeout = Duration::try_from_secs_f64(options.timeout).map_err(Failure::option)?;
-    Queues::new(broker.address(), "", timeout)?.clear(&unlimited(&options.queue_name))?;
+    Queues::new(broker.address(), "", timeout)?
+        .clear(&Flow::new(1, 1).address(&options.queue_name))?;
     let mut circle = Circle::connect(&broker, options, in_flight)?;
     circle.run_for(WARM_UP)?;
     circle.times.reset();

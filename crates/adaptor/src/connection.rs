@@ -36,6 +36,8 @@ pub struct Connection {
     pub(crate) reply_queues: Vec<(String, Arc<SharedQueue>)>,
     credentials: Option<Box<PeerCredentials>>,
     mechanism: &'static str,
+    /// The user in whose name alone messages may be sent.
+    pub(crate) user: Option<Box<str>>,
     /// It broke off: what the peer held may have been handled or not.
     is_lost: bool,
     is_over: bool,
@@ -71,6 +73,7 @@ impl Connection {
             reply_queues: Vec::new(),
             credentials: None,
             mechanism: "",
+            user: None,
             is_lost: false,
             is_over: false,
         }
@@ -202,6 +205,7 @@ impl Connection {
     /// The peer is who it says.
     pub fn authenticated(&mut self, identity: String) {
         self.mechanism = "PLAIN";
+        self.user = self.node.settings.verify_user_id.then(|| identity.as_str().into());
         self.engine.authenticated(identity);
     }
 

@@ -7,7 +7,7 @@ use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
 use crate::arrival::{Answer, Arrival, Landed, Landing, Sender};
 use crate::connection::Connection;
-use crate::inspection::Inspection;
+use crate::inspection::{self, Inspection};
 use crate::node::{COORDINATOR, MANAGEMENT};
 use crate::partial::{PartError, Partial};
 use crate::{Scratch, refusal};
@@ -97,6 +97,12 @@ impl Connection {
             Ok(sections) => sections,
             Err(error) => return self.refuse_delivery(now, sender, error, scratch),
         };
+        if let Some(user) = &self.user
+            && inspection::is_of_another(&sections, bytes, user)
+        {
+            let error = refusal::not_this_user(user);
+            return self.refuse_delivery(now, sender, error, scratch);
+        }
         let meta = MessageMeta { message_format, ..MessageMeta::read(&sections, bytes) };
         let Some(incoming) = self.links.incoming(sender.link) else { return };
         let delivery = (sender.delivery_id, sender.answer(incoming.settle_mode));

@@ -95,6 +95,23 @@ fn check_keys(section: Section, map: RawMap<'_>) -> Result<(), AmqpError> {
     Ok(())
 }
 
+/// Whether a message says that it is from somebody else than this user.
+#[inline]
+pub(crate) fn is_of_another(sections: &Sections, bytes: &[u8], user: &str) -> bool {
+    sections.has(Section::Properties) && claims_another(sections, bytes, user)
+}
+
+fn claims_another(sections: &Sections, bytes: &[u8], user: &str) -> bool {
+    let claimed = sections.raw_properties(bytes).and_then(|mut fields| fields.nth(USER_ID));
+    claimed.filter(|claimed| !claimed.is_null()).is_some_and(|claimed| {
+        // What is no bytes may still be read as a name by somebody.
+        claimed.as_binary().is_none_or(|name| !name.is_empty() && name != user.as_bytes())
+    })
+}
+
+/// The place of the user id among the properties (part 3, 3.2.4).
+const USER_ID: usize = 1;
+
 /// A message whose sections cannot be told apart.
 pub(crate) fn damaged(error: &DecodeError) -> AmqpError {
     AmqpError::new(condition::DECODE_ERROR, format!("the message is damaged: {error}"))

@@ -44,6 +44,8 @@ pub struct Settings {
     /// Every value of a message is looked at before it is taken in, so that what is malformed or
     /// nested too deep does not reach a consumer.
     pub verify_bodies: bool,
+    /// Messages of a user who has shown a password are rejected if their user id is another's.
+    pub verify_user_id: bool,
 }
 
 impl Default for Settings {
@@ -58,6 +60,7 @@ impl Default for Settings {
             steal_across_connections: false,
             strict_messages: false,
             verify_bodies: false,
+            verify_user_id: true,
         }
     }
 }

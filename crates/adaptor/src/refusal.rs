@@ -21,6 +21,12 @@ pub(crate) fn no_transaction() -> AmqpError {
     refusal(condition::TRANSACTION_UNKNOWN_ID, text)
 }
 
+/// A message in the name of somebody else.
+pub(crate) fn not_this_user(user: &str) -> AmqpError {
+    let text = format!("the message has the user id of another user than '{user}', who sends it");
+    refusal(condition::NOT_ALLOWED, text)
+}
+
 /// A field of an attach that we cannot work with.
 pub(crate) fn invalid(description: impl Into<String>) -> AmqpError {
     refusal(condition::INVALID_FIELD, description)

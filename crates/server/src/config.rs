@@ -43,6 +43,8 @@ pub struct Config {
     pub auth: bool,
     /// File with the users and the hashes of their passwords.
     pub users_file: Option<PathBuf>,
+    /// Whether the messages of users may have no other user id than theirs.
+    pub verify_user_id: bool,
     /// Directory for everything that is kept in files.
     pub data_dir: Option<PathBuf>,
     /// Keep nothing in a data directory.
@@ -183,6 +185,7 @@ impl Default for Config {
             session_window: 8192,
             auth: true,
             users_file: None,
+            verify_user_id: true,
             data_dir: None,
             no_data_dir: false,
             worker_threads: thread::available_parallelism().map_or(1, usize::from),

@@ -147,6 +147,8 @@ fn settings(config: &Config) -> Settings {
         steal_across_connections: config.steal_across_connections,
         strict_messages: config.strict_messages,
         verify_bodies: config.verify_bodies,
+        // Without authentication nobody's name is known for certain.
+        verify_user_id: config.auth && config.verify_user_id,
         ..Settings::default()
     }
 }

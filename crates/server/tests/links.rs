@@ -4,14 +4,17 @@ mod harness;
 
 use harness::{Client, config, start_with};
 use mochila_engine::Event;
-use mochila_server::Config;
+use mochila_server::{Config, Users};
 use mochila_wire::{DeliveryState, Encode, Message, Value};
 use std::time::Duration;
 
 /// How a message is answered, by the state that its disposition has.
 fn answer(config: Config, message: &[u8]) -> DeliveryState {
-    let server = start_with(config);
-    let mut client = Client::connect(&server);
+    answer_to(&mut Client::connect(&start_with(config)), message)
+}
+
+fn answer_to(client: &mut Client, message: &[u8]) -> DeliveryState {
+    client.events.clear();
     let link = client.sender("q");
     client.send_bytes(link, message);
     client.wait_for_outcomes(link);
@@ -56,6 +59,46 @@ fn a_client_that_settles_nothing_gets_no_more_than_it_may_have() {
     for n in 0..5 {
         assert_eq!(client.receive().text(), n.to_string());
     }
+}
+
+#[test]
+fn nobody_sends_messages_in_the_name_of_somebody_else() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("users");
+    Users::new(&path).add("ann", "s3cret").unwrap();
+    let named = Config { users_file: Some(path), ..config() };
+    let message = |user: Option<&[u8]>| {
+        let mut message = Message::of_data("x");
+        message.properties_mut().user_id = user.map(<[u8]>::to_vec);
+        message.to_bytes()
+    };
+    let ann = || Client::plain("ann", "s3cret");
+    let rejects = |config: Config, user: Option<&[u8]>| {
+        let server = start_with(config);
+        let mut client = Client::connect_as(&server, ann()).unwrap();
+        match answer_to(&mut client, &message(user)) {
+            DeliveryState::Rejected { error } => {
+                assert_eq!(error.unwrap().condition.as_str(), "amqp:not-allowed");
+                true
+            }
+            _ => false,
+        }
+    };
+    for user in [None, Some(&b""[..]), Some(b"ann")] {
+        assert!(!rejects(named.clone(), user), "{user:?}");
+    }
+    for user in [&b"bob"[..], b"an", b"ann\0", &[0xff; 300]] {
+        assert!(rejects(named.clone(), Some(user)), "{user:?}");
+        assert!(!rejects(Config { verify_user_id: false, ..named.clone() }, Some(user)));
+        // Who only says who they are may say who somebody else is.
+        assert!(!rejects(Config { auth: false, ..config() }, Some(user)));
+    }
+    assert!(!is_rejected(&answer(config(), &message(Some(b"bob")))), "nobody in particular");
+    // The user id as a text, where the specification has bytes.
+    let server = start_with(named);
+    let mut client = Client::connect_as(&server, ann()).unwrap();
+    let text = [0x00, 0x53, 0x73, 0xc0, 7, 2, 0x40, 0xa1, 3, b'b', b'o', b'b', 0, 0x53, 0x77, 0x40];
+    assert!(is_rejected(&answer_to(&mut client, &text)));
 }
 
 #[test]

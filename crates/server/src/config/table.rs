@@ -205,6 +205,14 @@ pub(super) static SETTINGS: &[Setting] = &[
          where it need not exist"
     ),
     setting!(
+        Security,
+        "verify-user-id",
+        YES_NO,
+        verify_user_id,
+        "Whether a message is rejected if its property user-id is not the name of the user who sends it. It \
+         is for users who have shown a password; a message without user-id is not looked at"
+    ),
+    setting!(
         Links,
         "max-unsettled",
         N,

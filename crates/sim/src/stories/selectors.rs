@@ -11,8 +11,6 @@ pub(super) const SELECTORS: Story = Story {
 
 fn selectors(seed: u64) -> Tally {
     let mut world = World::new(seed);
-    // Who does not read, and leaves, may go without a word.
-    world.may_break("q");
     for _ in 0..world.random().between(1, 2) {
         let mortal = *world.random().pick(&[0, 0, 30]);
         let sender = SenderPlan::to("q", 60).sized(&[0, 50, 400, 5_000]).mortal(mortal);

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use mochila_broker::{ConsumerId, Content, Outcome, SharedQueue, TakeLimit, Taking, Wakeups};
 use mochila_engine::{self as engine, LinkId};
-use mochila_wire::{Now, annotation};
+use mochila_wire::Now;
 
 use crate::Scratch;
 use crate::connection::Connection;
@@ -191,11 +191,7 @@ impl Connection {
         for (index, delivery) in taken.deliveries().iter().enumerate() {
             head.clear();
             let content = taken.content(delivery);
-            let patch = taken.patch(delivery, added);
-            let from = patch.map_or(0, |patch| {
-                let sections = taken.sections(delivery);
-                annotation::write_head(head, taken.bytes(delivery), &sections, &patch)
-            });
+            let from = taken.write_head(delivery, added, head);
             match content {
                 Content::Slice(bytes) if wire.fits(head.len() + bytes.len() - from) => {
                     let parts: [&[u8]; 2] = [head, &bytes[from..]];

@@ -10,7 +10,6 @@ use mochila_broker::{
     Added, BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, MessageMeta, Origin,
     QueueSettings, SharedQueue, TakeLimit, Taken, Wake, Waker,
 };
-use mochila_wire::annotation::write_head;
 use mochila_wire::section::scan;
 use mochila_wire::{Encode, Limits, Message, Now, Sections};
 use std::collections::VecDeque;
@@ -268,10 +267,7 @@ impl Bench {
         self.output.clear();
         for delivery in self.taken.deliveries() {
             let bytes = self.taken.bytes(delivery);
-            let from = self.taken.patch(delivery, &mut self.added).map_or(0, |patch| {
-                let sections = self.taken.sections(delivery);
-                write_head(&mut self.output, bytes, &sections, &patch)
-            });
+            let from = self.taken.write_head(delivery, &mut self.added, &mut self.output);
             self.output.extend_from_slice(&bytes[from..]);
         }
     }

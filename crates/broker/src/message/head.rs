@@ -29,6 +29,12 @@ impl Head {
         Sections::of_head(ends, bytes.len() as u32)
     }
 
+    /// The end of the header, if no annotations follow it.
+    #[inline]
+    pub(crate) fn end_without_annotations(self) -> Option<usize> {
+        (self.ends[1] == u16::from(self.header)).then_some(usize::from(self.header))
+    }
+
     fn fitting(sections: &Sections) -> Option<Head> {
         let [header, delivery, annotations, properties, application] = sections.head_ends();
         let short = |end: u32| u16::try_from(end).ok();

@@ -2,7 +2,8 @@
 
 use super::Origin;
 use crate::settings::{Defaults, QueueSettings};
-use mochila_wire::{Symbol, Value};
+use mochila_wire::form::Width;
+use mochila_wire::{Form, Symbol, Value};
 use std::sync::Arc;
 
 /// Which annotations those are. Nothing is kept per message: the number follows from where the
@@ -13,6 +14,9 @@ pub(crate) struct Stamps {
     sequence: Option<Symbol>,
     /// Whether there is one that says when the message came.
     has_time: bool,
+    /// The section of a message that has no annotations of its own, if it has to be no different
+    /// for some of them.
+    form: Option<Form>,
 }
 
 impl Stamps {
@@ -21,18 +25,56 @@ impl Stamps {
         let name = settings.sequence_key.as_deref().filter(|name| !name.is_empty());
         let sequence = name.and_then(|name| Symbol::new(name).ok());
         let has_time = settings.ingress_timestamp.unwrap_or(defaults.ingress_timestamp);
-        (sequence.is_some() || has_time).then(|| Arc::new(Stamps { sequence, has_time }))
+        let form = Stamps::form(sequence.as_ref(), has_time);
+        (sequence.is_some() || has_time).then(|| Arc::new(Stamps { sequence, has_time, form }))
+    }
+
+    fn form(sequence: Option<&Symbol>, has_time: bool) -> Option<Form> {
+        if has_time && sequence == Some(&INGRESS_TIMESTAMP) {
+            return None;
+        }
+        let sequence = sequence.map(|name| (name, Width::Uint));
+        let time = has_time.then_some((&INGRESS_TIMESTAMP, Width::Long));
+        let annotations: Vec<_> = sequence.into_iter().chain(time).collect();
+        Some(Form::new(&annotations))
+    }
+
+    /// Appends the annotations of a message that has none of its own; false if that is not all
+    /// there is to it.
+    #[inline]
+    pub(super) fn write(&self, out: &mut Vec<u8>, position: u64, origin: Origin) -> bool {
+        let Some(form) = self.form.as_ref().filter(|_| self.knows_all(origin)) else {
+            return false;
+        };
+        let number = i64::from(number_of(position));
+        match self.sequence {
+            Some(_) => form.write(out, &[number, nanoseconds(origin)]),
+            None => form.write(out, &[nanoseconds(origin)]),
+        }
+        true
+    }
+
+    /// Whether every message of this origin gets all of the annotations.
+    fn knows_all(&self, origin: Origin) -> bool {
+        origin.time_ms != 0 || !self.has_time
     }
 
     /// The annotations of one message.
     fn values(&self, position: u64, origin: Origin) -> [Option<(&Symbol, Value)>; 2] {
-        // Numbers begin with 1 and wrap around, as those of the Qpid broker do.
-        let number = position.wrapping_add(1) as u32;
-        let nanoseconds = origin.time_ms.saturating_mul(1_000_000);
-        let sequence = self.sequence.as_ref().map(|name| (name, Value::Uint(number)));
+        let number = Value::Uint(number_of(position));
+        let sequence = self.sequence.as_ref().map(|name| (name, number));
         let has_time = self.has_time && origin.time_ms != 0;
-        [sequence, has_time.then_some((&INGRESS_TIMESTAMP, Value::Long(nanoseconds)))]
+        [sequence, has_time.then(|| (&INGRESS_TIMESTAMP, Value::Long(nanoseconds(origin))))]
     }
+}
+
+/// Numbers begin with 1 and wrap around, as those of the Qpid broker do.
+fn number_of(position: u64) -> u32 {
+    position.wrapping_add(1) as u32
+}
+
+fn nanoseconds(origin: Origin) -> i64 {
+    origin.time_ms.saturating_mul(1_000_000)
 }
 
 /// The annotations that have been added to one message; whoever sends messages owns one and uses it
@@ -60,7 +102,7 @@ impl Added {
     ) -> &[(Symbol, Value)] {
         let values = stamps.values(position, origin).into_iter().flatten();
         let is_known = self.keys_of.as_ref().is_some_and(|known| Arc::ptr_eq(known, stamps));
-        if is_known && overlay.is_empty() && (origin.time_ms != 0 || !stamps.has_time) {
+        if is_known && overlay.is_empty() && stamps.knows_all(origin) {
             for (pair, (_, value)) in self.pairs.iter_mut().zip(values) {
                 pair.1 = value;
             }
@@ -69,8 +111,8 @@ impl Added {
         self.pairs.clear();
         self.pairs.extend_from_slice(overlay);
         self.pairs.extend(values.map(|(key, value)| (key.clone(), value)));
-        let is_whole = origin.time_ms != 0 || !stamps.has_time;
-        self.keys_of = (overlay.is_empty() && is_whole).then(|| Arc::clone(stamps));
+        let is_whole = overlay.is_empty() && stamps.knows_all(origin);
+        self.keys_of = is_whole.then(|| Arc::clone(stamps));
         &self.pairs
     }
 }

@@ -3,6 +3,7 @@
 use super::{Added, Content, Head, Overlay, Segment, Stamps};
 use crate::messages::Flags;
 use crate::selector::SelectorInput;
+use mochila_wire::annotation;
 use mochila_wire::{HeadPatch, Sections, Symbol, Value};
 use std::sync::Arc;
 
@@ -85,14 +86,38 @@ impl Taken {
         delivery.head.sections(self.bytes(delivery))
     }
 
+    /// Appends what goes out in place of the beginning of a message, and returns from where on its
+    /// own bytes follow: from the start, if it goes out as it came in.
+    pub fn write_head(&self, delivery: &Delivery, added: &mut Added, out: &mut Vec<u8>) -> usize {
+        if let Some(end) = self.write_stamps(delivery, out) {
+            return end;
+        }
+        let Some(patch) = self.patch(delivery, added) else { return 0 };
+        let sections = self.sections(delivery);
+        annotation::write_head(out, self.bytes(delivery), &sections, &patch)
+    }
+
+    /// The same for a message to which the queue's own annotations are added, if it has no others
+    /// and nothing else changes: most of those that queues with such annotations have.
+    #[inline]
+    fn write_stamps(&self, delivery: &Delivery, out: &mut Vec<u8>) -> Option<usize> {
+        let stamps = self.stamps.as_ref().filter(|_| !delivery.is_patched())?;
+        let end = delivery.head.end_without_annotations()?;
+        let start = out.len();
+        out.extend_from_slice(&self.bytes(delivery)[..end]);
+        let origin = self.segments[delivery.segment as usize].origin();
+        if stamps.write(out, delivery.position, origin) {
+            return Some(end);
+        }
+        out.truncate(start);
+        None
+    }
+
     /// What has to be different in the head of the message that goes out; `None` if it goes out as
     /// it came in.
     pub fn patch<'a>(&'a self, delivery: &Delivery, added: &'a mut Added) -> Option<HeadPatch<'a>> {
         let flags = delivery.flags;
-        if self.stamps.is_none()
-            && !flags.any(Flags::PATCHED)
-            && !flags.has(Flags::CLAIMS_FIRST | Flags::WAS_ACQUIRED)
-        {
+        if self.stamps.is_none() && !delivery.is_patched() {
             return None;
         }
         Some(HeadPatch {
@@ -178,6 +203,11 @@ impl Delivery {
     /// True if somebody, perhaps this consumer, has acquired it before.
     pub fn was_acquired(&self) -> bool {
         self.flags.any(Flags::WAS_ACQUIRED)
+    }
+
+    /// Whether something changes that its sender said.
+    fn is_patched(&self) -> bool {
+        self.flags.any(Flags::PATCHED) || self.flags.has(Flags::CLAIMS_FIRST | Flags::WAS_ACQUIRED)
     }
 
     /// Bytes of it in memory.

@@ -264,11 +264,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 pub(crate) fn as_sent(taken: &Taken, delivery: &Delivery) -> Message {
     let bytes = taken.bytes(delivery);
     let mut out = Vec::new();
-    let mut from = 0;
-    if let Some(patch) = taken.patch(delivery, &mut Added::new()) {
-        let sections = taken.sections(delivery);
-        from = mochila_wire::annotation::write_head(&mut out, bytes, &sections, &patch);
-    }
+    let from = taken.write_head(delivery, &mut Added::new(), &mut out);
     out.extend_from_slice(&bytes[from..]);
     Message::decode(&out).unwrap()
 }

@@ -7,7 +7,7 @@ use mochila_broker::{
     TakeLimit, Taken,
 };
 use mochila_wire::section::scan;
-use mochila_wire::{Encode, Limits, Map, Message, Value, annotation};
+use mochila_wire::{Encode, Limits, Map, Message, Value};
 use std::sync::Arc;
 
 const TIME: &str = "x-opt-ingress-timestamp";
@@ -174,13 +174,7 @@ fn the_bare_message_and_the_users_annotations_go_out_byte_for_byte() {
         bench.queue.take(bench.now, link.id, limit, &mut taken).1.perform();
         let delivery = taken.deliveries()[0];
         let (mut head, mut added) = (Vec::new(), Added::new());
-        let patch = taken.patch(&delivery, &mut added).unwrap();
-        let from = annotation::write_head(
-            &mut head,
-            taken.bytes(&delivery),
-            &taken.sections(&delivery),
-            &patch,
-        );
+        let from = taken.write_head(&delivery, &mut added, &mut head);
         let bare = &taken.bytes(&delivery)[from..];
         assert_eq!(digest(bare), digest(&original[sections.bare_start()..]));
         assert!(head.windows(items.len()).any(|window| window == items), "the items as they were");

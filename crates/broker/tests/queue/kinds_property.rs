@@ -234,10 +234,12 @@ impl Model {
                 failures: 0,
             });
         }
-        self.drop_overflow();
+        if enqueued.accepted > 0 {
+            self.drop_overflow();
+        }
     }
 
-    /// Drops what a ring drops.
+    /// Drops what a ring drops: room is made for new messages only.
     fn drop_overflow(&mut self) {
         let Some((count, bytes)) = self.kind.ring else { return };
         let over = |(messages, size): (u64, u64), times: u64| {

@@ -281,6 +281,17 @@ impl Reservation {
         drop(self.split(self.bytes.saturating_sub(bytes)));
     }
 
+    /// Makes it as much as is needed, whatever the limit; not byte by byte.
+    pub(crate) fn follow(&mut self, bytes: u64) {
+        if bytes > self.bytes {
+            let more = self.budget.charge(bytes - self.bytes + PAID_AHEAD);
+            self.merge(more);
+        } else if self.bytes - bytes > 2 * PAID_AHEAD || bytes == 0 && self.bytes > 0 {
+            let ahead = if bytes == 0 { 0 } else { PAID_AHEAD };
+            self.shrink_to(bytes + ahead);
+        }
+    }
+
     /// Where it comes from.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget
@@ -323,6 +334,8 @@ impl fmt::Debug for Reservation {
 const WAITING: u64 = 1 << 63;
 /// The bits of `used` that count bytes.
 const MOST: u64 = WAITING - 1;
+/// So much is paid at a time by whoever needs a little more again and again.
+const PAID_AHEAD: u64 = 8 * 1024;
 /// What one producer that goes on is expected to bring: one full visit to its socket.
 const PRODUCER_BYTES: u64 = 256 * 1024;
 

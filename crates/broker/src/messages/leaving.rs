@@ -144,6 +144,16 @@ impl Messages {
         returned
     }
 
+    /// Removes a message that has been replaced by another one, and tells who held it.
+    pub(crate) fn replace(&mut self, position: u64) -> Option<(u32, Dequeued)> {
+        let holder = self.entries.get(position)?.holder;
+        let run = Run::new(position, 1);
+        if holder == NOBODY {
+            self.unlist(run);
+        }
+        Some((holder, self.accept(run, holder)))
+    }
+
     /// Drops available messages, those first that are missed least, until so much has gone, or at
     /// most `most` messages; `out` is told which. What has expired goes on the way.
     pub(crate) fn shed(&mut self, excess: Excess, most: u64, now_ms: u64, out: &mut Taken) -> Shed {
@@ -185,7 +195,7 @@ impl Messages {
     fn least(&self) -> Option<Run> {
         match &self.order {
             Order::Levels(levels) => levels.least(),
-            Order::Fifo | Order::Groups(_) => self.available.next(0),
+            Order::Fifo | Order::Groups(_) | Order::LastValues(_) => self.available.next(0),
         }
     }
 
@@ -236,8 +246,10 @@ impl Messages {
             dequeued.bytes += size;
         }
         self.garbage.extend(emptying.close(&mut self.slots));
-        if let Order::Groups(groups) = &mut self.order {
-            groups.dequeued(&mut self.entries, number, gone, holder);
+        match &mut self.order {
+            Order::Fifo | Order::Levels(_) => {}
+            Order::Groups(groups) => groups.dequeued(&mut self.entries, number, gone, holder),
+            Order::LastValues(values) => values.dequeued(&self.entries, number, gone),
         }
         if let Some(timer) = self.entries.removed(number, dequeued.messages) {
             self.expiry.unwatch(timer);

@@ -7,6 +7,7 @@ mod entries;
 mod entry;
 mod expiry;
 mod groups;
+mod last_values;
 mod leaving;
 mod levels;
 mod name;
@@ -26,11 +27,13 @@ pub(crate) use taking::{Picks, Taker};
 pub(crate) use withdrawal::Withdrawal;
 
 use crate::budget::Budget;
-use crate::message::{Batch, Incoming, Overlay, Segment};
-use crate::settings::Arrangement;
+use crate::message::{Batch, Incoming, MessageName, Overlay, Segment};
+use crate::settings::{Arrangement, Naming};
 use entries::{BLOCK, Entries, index_of, mask_of, pieces};
 use entry::Entry;
 use expiry::Expiry;
+use groups::Link;
+use last_values::LastValues;
 use mochila_wire::Now;
 use slots::Slots;
 use std::collections::BTreeMap;
@@ -57,6 +60,7 @@ enum Order {
     Fifo,
     Groups(Box<Groups>),
     Levels(Box<Levels>),
+    LastValues(Box<LastValues>),
 }
 
 impl Messages {
@@ -83,13 +87,22 @@ impl Messages {
     pub(crate) fn groups(&self) -> Option<&Groups> {
         match &self.order {
             Order::Groups(groups) => Some(groups),
-            Order::Fifo | Order::Levels(_) => None,
+            Order::Fifo | Order::Levels(_) | Order::LastValues(_) => None,
         }
     }
 
     pub(crate) fn groups_mut(&mut self) -> Option<&mut Groups> {
         match &mut self.order {
             Order::Groups(groups) => Some(groups),
+            Order::Fifo | Order::Levels(_) | Order::LastValues(_) => None,
+        }
+    }
+
+    /// What names the messages, if they have names.
+    pub(crate) fn naming(&self) -> Option<&Arc<Naming>> {
+        match &self.order {
+            Order::Groups(groups) => Some(groups.naming()),
+            Order::LastValues(values) => Some(values.naming()),
             Order::Fifo | Order::Levels(_) => None,
         }
     }
@@ -98,14 +111,34 @@ impl Messages {
     pub(crate) fn levels(&self) -> Option<&Levels> {
         match &self.order {
             Order::Levels(levels) => Some(levels),
-            Order::Fifo | Order::Groups(_) => None,
+            Order::Fifo | Order::Groups(_) | Order::LastValues(_) => None,
         }
     }
 
     pub(crate) fn levels_mut(&mut self) -> Option<&mut Levels> {
         match &mut self.order {
             Order::Levels(levels) => Some(levels),
-            Order::Fifo | Order::Groups(_) => None,
+            Order::Fifo | Order::Groups(_) | Order::LastValues(_) => None,
+        }
+    }
+
+    /// Whether of each key only the last message stays.
+    pub(crate) fn keeps_last_values(&self) -> bool {
+        matches!(self.order, Order::LastValues(_))
+    }
+
+    /// The encoded bytes of the message that one of a batch would replace.
+    pub(crate) fn last_bytes(&mut self, batch: &Batch, index: usize) -> Option<u64> {
+        let Order::LastValues(values) = &mut self.order else { return None };
+        let last = self.entries.get(values.last(batch.name(index))?)?;
+        Some(self.slots.size(last))
+    }
+
+    /// Messages that have been replaced by those that came last.
+    pub(crate) fn take_replaced(&mut self) -> Vec<u64> {
+        match &mut self.order {
+            Order::LastValues(values) => values.take_replaced(),
+            Order::Fifo | Order::Groups(_) | Order::Levels(_) => Vec::new(),
         }
     }
 
@@ -125,6 +158,9 @@ impl Messages {
             (Order::Levels(levels), Arrangement::Priorities(priorities)) => {
                 levels.change(priorities)
             }
+            (Order::LastValues(values), Arrangement::LastValues(naming)) => {
+                values.naming().names_like(naming)
+            }
             _ => false,
         }
     }
@@ -139,6 +175,9 @@ impl Messages {
             }
             Arrangement::Priorities(priorities) => {
                 Order::Levels(Box::new(Levels::new(*priorities)))
+            }
+            Arrangement::LastValues(naming) => {
+                Order::LastValues(Box::new(LastValues::new(Arc::clone(naming), budget)))
             }
         };
     }
@@ -186,8 +225,9 @@ impl Messages {
         let mut admitted = batch.messages.iter().enumerate().filter(|(i, m)| admits(*i, m));
         let mut next = admitted.next();
         let mut filling = Filling::default();
-        let mut groups = match &mut self.order {
-            Order::Groups(groups) => Some(groups),
+        let mut naming = match &mut self.order {
+            Order::Groups(groups) => Some(Linking::Groups(groups)),
+            Order::LastValues(values) => Some(Linking::LastValues(values)),
             Order::Fifo | Order::Levels(_) => None,
         };
         while next.is_some() {
@@ -212,8 +252,8 @@ impl Messages {
                     self.overlays.insert(self.next_position, Arc::clone(overlay));
                 }
                 block.push(entry, expiry_ms);
-                if let Some(groups) = &mut groups {
-                    block.push_link(groups.link(batch.name(number_in_batch)));
+                if let Some(naming) = &mut naming {
+                    block.push_link(naming.link(batch.name(number_in_batch)));
                 }
                 filling.messages += 1;
                 filling.bytes += message.len;
@@ -229,6 +269,7 @@ impl Messages {
             Order::Fifo => {}
             Order::Groups(groups) => groups.enqueued(&mut self.entries, added),
             Order::Levels(levels) => levels.insert(&self.entries, added),
+            Order::LastValues(values) => values.enqueued(&self.entries, added),
         }
         added
     }
@@ -273,18 +314,39 @@ impl Messages {
         match &mut self.order {
             Order::Fifo | Order::Levels(_) => {}
             Order::Groups(groups) => groups.trim(),
+            Order::LastValues(values) => values.trim(),
         }
     }
 
     /// Bytes of memory that messages take: their segments, and their entries.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let groups = self.groups().map_or(0, Groups::memory_bytes);
-        self.slots.held_bytes() + self.entries.len() * size_of::<Entry>() as u64 + groups
+        let names = match &self.order {
+            Order::Groups(groups) => groups.memory_bytes(),
+            Order::LastValues(values) => values.memory_bytes(),
+            Order::Fifo | Order::Levels(_) => 0,
+        };
+        self.slots.held_bytes() + self.entries.len() * size_of::<Entry>() as u64 + names
     }
 
     /// What is to be freed once the lock has been released.
     pub(crate) fn take_garbage(&mut self) -> Vec<Arc<Segment>> {
         std::mem::take(&mut self.garbage)
+    }
+}
+
+/// Whatever gives names to messages that come in.
+enum Linking<'a> {
+    Groups(&'a mut Groups),
+    LastValues(&'a mut LastValues),
+}
+
+impl Linking<'_> {
+    #[inline]
+    fn link(&mut self, name: Option<MessageName<'_>>) -> Link {
+        match self {
+            Linking::Groups(groups) => groups.link(name),
+            Linking::LastValues(values) => values.link(name),
+        }
     }
 }
 
@@ -305,6 +367,18 @@ impl Filling {
         }
         (self.messages, self.bytes) = (0, 0);
     }
+}
+
+/// The bits that are set.
+fn indexes(mut mask: u128) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || {
+        if mask == 0 {
+            return None;
+        }
+        let index = mask.trailing_zeros();
+        mask &= mask - 1;
+        Some(u64::from(index))
+    })
 }
 
 /// The runs of positions whose bits are set in a block's mask.

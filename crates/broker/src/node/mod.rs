@@ -108,6 +108,7 @@ impl Node {
             discards_ttl: statistics.discards_ttl,
             discards_overflow: statistics.discards_overflow,
             discards_ring: statistics.discards_ring,
+            discards_lvq: statistics.discards_lvq,
             discards_subscriber: statistics.discards_subscriber,
             discards_purge: statistics.discards_purge,
             flow_stopped_count: statistics.flow_stopped_count,

@@ -110,6 +110,15 @@ impl Hold {
         Hold { id, is_pledged: true }
     }
 
+    /// How messages are held whose entries name this holder; `None` if no consumer holds them.
+    pub(crate) fn named(
+        mark: u32,
+        in_slot: impl FnOnce(u32) -> Option<ConsumerId>,
+    ) -> Option<Hold> {
+        let is_pledged = mark & PLEDGED != 0;
+        in_slot(mark & !PLEDGED).map(|id| Hold { id, is_pledged })
+    }
+
     /// How their entries name the holder: what is in a transaction is not the consumer's, so that
     /// no settlement of its own concerns it.
     pub(crate) fn mark(self) -> u32 {

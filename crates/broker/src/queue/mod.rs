@@ -8,6 +8,7 @@ mod consumer;
 mod cursor;
 mod distributor;
 mod group;
+mod last_value;
 mod lifetime;
 mod moving;
 mod outcome;
@@ -40,7 +41,7 @@ pub use take::{TakeLimit, Taking};
 use crate::budget::Budget;
 use crate::error::QueueError;
 use crate::message::{Batch, Stamps};
-use crate::messages::{Dequeued, Groups, Messages};
+use crate::messages::{Dequeued, Messages};
 use crate::settings::{Arrangement, Defaults, Limits, Naming, QueueSettings};
 use crate::wake::{Waker, Wakeups};
 use consumer::{Consumer, Interest};
@@ -172,6 +173,30 @@ impl Queue {
             return Enqueued { accepted: 0, rejected };
         }
         let before = self.policy.bytes();
+        let (added, bytes) = if self.messages.keeps_last_values() {
+            self.enqueue_last_values(now, batch, held_back, &mut rejected)
+        } else {
+            let added = self.enqueue_each(now, batch, held_back, &mut rejected);
+            (added, self.policy.bytes() - before)
+        };
+        self.counters.enqueued_messages += added;
+        self.counters.enqueued_bytes += bytes;
+        self.counters.discard(rejected.len() as u64, |discards| &mut discards.refused);
+        if added > 0 {
+            self.note_arrival(now);
+        }
+        self.settle_down(now);
+        Enqueued { accepted: added as u32, rejected }
+    }
+
+    /// Adds messages as far as the limits allow, each on its own; returns how many.
+    fn enqueue_each(
+        &mut self,
+        now: Now,
+        batch: &Batch,
+        held_back: bool,
+        rejected: &mut Vec<Rejected>,
+    ) -> u64 {
         let added = if self.policy.admit_all(batch.len() as u64, batch.bytes(), held_back) {
             self.messages.enqueue(now, batch, |_, _| true)
         } else {
@@ -182,14 +207,7 @@ impl Queue {
                 admitted.map_err(reject).is_ok()
             })
         };
-        self.counters.enqueued_messages += added.len;
-        self.counters.enqueued_bytes += self.policy.bytes() - before;
-        self.counters.discard(rejected.len() as u64, |discards| &mut discards.refused);
-        if added.len > 0 {
-            self.note_arrival(now);
-        }
-        self.settle_down(now);
-        Enqueued { accepted: added.len as u32, rejected }
+        added.len
     }
 
     pub(crate) fn subscribe(
@@ -352,6 +370,7 @@ impl Queue {
             discards_ttl: discards.expired,
             discards_overflow: discards.refused,
             discards_ring: discards.dropped,
+            discards_lvq: discards.replaced,
             discards_subscriber: discards.rejected,
             discards_purge: discards.purged,
             unacked_messages: self.messages.len() - self.messages.available().len(),
@@ -447,7 +466,7 @@ impl Queue {
 
     /// What names the messages, if they have names.
     pub(crate) fn naming(&self) -> Option<&Arc<Naming>> {
-        self.messages.groups().map(Groups::naming)
+        self.messages.naming()
     }
 
     fn find_names(&self, batch: &mut Batch) {
@@ -459,6 +478,7 @@ impl Queue {
 
     /// Messages have come in; others may have to make room for them.
     fn note_arrival(&mut self, now: Now) {
+        self.drop_replaced();
         self.drop_overflow(now);
         self.distributor.call_browsers(&mut self.wakeups);
         self.distributor.note_news();

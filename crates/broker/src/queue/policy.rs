@@ -138,6 +138,16 @@ impl Policy {
     /// Lets messages in, all of them: false if one by one has to be asked. Whoever is not `held_back`
     /// by credit does not get past the limit of a queue that blocks.
     pub(crate) fn admit_all(&mut self, messages: u64, bytes: u64, held_back: bool) -> bool {
+        let lets_in = self.lets_in_all(messages, bytes, held_back);
+        if lets_in {
+            self.enter(messages, bytes);
+            self.update();
+        }
+        lets_in
+    }
+
+    /// Whether so much is let in as a whole.
+    pub(crate) fn lets_in_all(&self, messages: u64, bytes: u64, held_back: bool) -> bool {
         let fits = messages <= self.limits.max_count.saturating_sub(self.messages)
             && bytes <= self.limits.max_bytes.saturating_sub(self.bytes);
         let lets_in = match self.kind {
@@ -146,13 +156,27 @@ impl Policy {
             LimitPolicy::Ring => bytes <= self.limits.max_bytes,
             LimitPolicy::Reject | LimitPolicy::SelfDestruct => false,
         };
-        if fits || lets_in {
-            self.messages += messages;
-            self.bytes += bytes;
-            self.update();
-            return true;
-        }
-        false
+        fits || lets_in
+    }
+
+    /// Messages have come in that were let in; whether producers may go on is seen later.
+    pub(crate) fn enter(&mut self, messages: u64, bytes: u64) {
+        self.messages += messages;
+        self.bytes += bytes;
+    }
+
+    /// Lets a message in that replaces one of so many bytes, or none, and which leaves afterwards.
+    pub(crate) fn admit_instead(
+        &mut self,
+        message: &Incoming,
+        replaced: Option<u64>,
+    ) -> Result<(), Refusal> {
+        let Some(bytes) = replaced else { return self.admit(message) };
+        self.messages -= 1;
+        self.bytes -= bytes;
+        let admitted = self.admit(message);
+        self.enter(1, bytes);
+        admitted
     }
 
     /// Lets a message in or not.
@@ -269,7 +293,7 @@ impl Policy {
     }
 
     /// Stops the producers or lets them go on, as the depth says.
-    fn update(&mut self) {
+    pub(crate) fn update(&mut self) {
         let was_closed = self.is_closed();
         if let Some(mean) = self.bytes.checked_div(self.messages) {
             self.usual_bytes = u32::try_from(mean).unwrap_or(u32::MAX);

@@ -22,6 +22,7 @@ pub(crate) struct Discards {
     pub(crate) rejected: u64,
     pub(crate) purged: u64,
     pub(crate) dropped: u64,
+    pub(crate) replaced: u64,
 }
 
 impl Counters {
@@ -104,6 +105,8 @@ statistics! {
     discards_overflow = "discardsOverflow",
     /// Messages that were dropped to make room for others.
     discards_ring = "discardsRing",
+    /// Messages that newer ones with the same key have replaced.
+    discards_lvq = "discardsLvq",
     /// Messages that a consumer has rejected.
     discards_subscriber = "discardsSubscriber",
     /// Messages that were purged.

@@ -220,6 +220,29 @@ pub static ARGUMENTS: &[Argument] = &[
         read: |settings| settings.rebalances_groups.then_some(Argued::Flag(true)),
     },
     Argument {
+        name: "qpid.last_value_queue_key",
+        plain: "last-value-queue-key",
+        aliases: &["lvq-key"],
+        kind: ArgumentKind::Text,
+        doc: "Of messages with the same value of this application property only the last one is \
+              kept; those without it are alike.",
+        write: |settings, value| settings.last_value_key = value.name(),
+        read: |settings| settings.last_value_key.clone().map(Argued::Name),
+    },
+    Argument {
+        name: "qpid.last_value_queue",
+        plain: "last-value-queue",
+        aliases: &["qpid.last_value_queue_no_browse"],
+        kind: ArgumentKind::Flag,
+        doc: "The same with the property qpid.LVQ_key, unless last-value-queue-key names another.",
+        write: |settings, value| {
+            if value.flag() {
+                settings.last_value_key.get_or_insert_with(|| LVQ_KEY.into());
+            }
+        },
+        read: |_| None,
+    },
+    Argument {
         name: "qpid.priorities",
         plain: "priorities",
         aliases: &["x-qpid-priorities"],
@@ -349,6 +372,8 @@ const LIFETIMES: &[&str] = &[
     "delete-if-unused-and-empty",
 ];
 const LIMIT_POLICIES: &[&str] = &["reject", "block", "ring", "self-destruct", RING_STRICT];
+/// The property that old clients set.
+const LVQ_KEY: &str = "qpid.LVQ_key";
 const RING_STRICT: &str = "ring-strict";
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub(crate) enum Arrangement {
     Groups(Arc<Naming>),
     /// The urgent ones first.
     Priorities(Priorities),
+    /// As they came, and of each key only the last one stays.
+    LastValues(Arc<Naming>),
 }
 
 impl Arrangement {
@@ -20,9 +22,9 @@ impl Arrangement {
     pub(crate) fn of(settings: &QueueSettings) -> Result<Arrangement, SettingsError> {
         let groups = Naming::of_groups(settings)?.map(Arc::new).map(Arrangement::Groups);
         let priorities = Priorities::of(settings)?.map(Arrangement::Priorities);
-        let mut asked = [(GROUPS, groups), (PRIORITIES, priorities)]
-            .into_iter()
-            .filter_map(|(name, asked)| Some((name, asked?)));
+        let values = Naming::of_keys(settings).map(Arc::new).map(Arrangement::LastValues);
+        let asked = [(GROUPS, groups), (PRIORITIES, priorities), (LAST_VALUES, values)];
+        let mut asked = asked.into_iter().filter_map(|(name, asked)| Some((name, asked?)));
         match (asked.next(), asked.next()) {
             (Some((one, _)), Some((other, _))) => Err(SettingsError::Contradiction { one, other }),
             (Some((_, arrangement)), None) => Ok(arrangement),
@@ -33,7 +35,7 @@ impl Arrangement {
     /// What names messages, if they have names.
     pub(crate) fn naming(&self) -> Option<&Arc<Naming>> {
         match self {
-            Arrangement::Groups(naming) => Some(naming),
+            Arrangement::Groups(naming) | Arrangement::LastValues(naming) => Some(naming),
             Arrangement::Fifo | Arrangement::Priorities(_) => None,
         }
     }
@@ -41,6 +43,7 @@ impl Arrangement {
 
 const GROUPS: &str = "qpid.shared_msg_group";
 const PRIORITIES: &str = "qpid.priorities";
+const LAST_VALUES: &str = "qpid.last_value_queue_key";
 
 #[cfg(test)]
 mod tests {
@@ -52,5 +55,12 @@ mod tests {
             QueueSettings { shared_groups: true, priorities: Some(3), ..QueueSettings::default() };
         let error = Arrangement::of(&settings).unwrap_err().to_string();
         assert_eq!(error, "qpid.shared_msg_group and qpid.priorities do not go together");
+        let settings = QueueSettings {
+            last_value_key: Some("key".into()),
+            priorities: Some(3),
+            ..QueueSettings::default()
+        };
+        let error = Arrangement::of(&settings).unwrap_err().to_string();
+        assert_eq!(error, "qpid.priorities and qpid.last_value_queue_key do not go together");
     }
 }

@@ -60,6 +60,8 @@ pub struct QueueSettings {
     pub default_group: Option<Box<str>>,
     /// Groups are shared out again when a consumer joins.
     pub rebalances_groups: bool,
+    /// Of messages with the same value of this application property only the last one is kept.
+    pub last_value_key: Option<Box<str>>,
     /// Urgent messages are taken first; how many levels of urgency there are.
     pub priorities: Option<u64>,
     /// So many messages of one level are taken one after another; then lower levels get their turn.

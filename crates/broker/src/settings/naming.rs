@@ -1,4 +1,4 @@
-//! What names a message within its queue: the group that it is in.
+//! What names a message within its queue: the group that it is in, or its key.
 
 use super::{QueueSettings, SettingsError};
 use foldhash::quality::RandomState;
@@ -49,6 +49,18 @@ impl Naming {
             default_hash: hash(&hasher, default.as_bytes()),
             hasher,
         }))
+    }
+
+    /// What names the keys of which the last value is kept, if settings ask for that.
+    pub(crate) fn of_keys(settings: &QueueSettings) -> Option<Naming> {
+        let key = settings.last_value_key.as_deref().filter(|key| !key.is_empty())?;
+        let hasher = RandomState::default();
+        Some(Naming {
+            source: NameSource::Application(key.into()),
+            default: Some(Box::default()),
+            default_hash: hash(&hasher, b""),
+            hasher,
+        })
     }
 
     pub(crate) fn hash(&self, name: &[u8]) -> u64 {

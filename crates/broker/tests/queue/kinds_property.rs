@@ -24,12 +24,15 @@ struct Sent {
     padding: u16,
     ttl_ms: Option<u32>,
     priority: Option<u8>,
+    /// The key; none at all if it is 0.
+    key: u8,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let priority = prop::option::weighted(0.8, 0u8..12);
-    let sent = (0u16..200, prop::option::weighted(0.2, 1u32..500), priority);
-    let sent = sent.prop_map(|(padding, ttl_ms, priority)| Sent { padding, ttl_ms, priority });
+    let sent = (0u16..200, prop::option::weighted(0.2, 1u32..500), priority, 0u8..8);
+    let sent =
+        sent.prop_map(|(padding, ttl_ms, priority, key)| Sent { padding, ttl_ms, priority, key });
     let pick = 0usize..100;
     let step = prop_oneof![
         5 => prop::collection::vec(sent, 1..40).prop_map(|messages| Step::Send { messages }),
@@ -56,11 +59,14 @@ struct Kind {
     ring: Option<Ring>,
     /// How many levels, and the turn of each.
     priorities: Option<(u64, [u32; 10])>,
+    keeps_last_values: bool,
+    /// Most messages and most bytes of a queue that rejects what is too much.
+    limits: Option<(u64, u64)>,
 }
 
 impl Kind {
     fn settings(&self) -> QueueSettings {
-        let (max_count, max_bytes) = self.ring.unwrap_or((0, 0));
+        let (max_count, max_bytes) = self.ring.or(self.limits).unwrap_or((0, 0));
         QueueSettings {
             max_count: Some(max_count),
             max_bytes: Some(max_bytes),
@@ -68,6 +74,8 @@ impl Kind {
                 Some(_) => LimitPolicy::Ring,
                 None => LimitPolicy::Reject,
             },
+            flow_stop_count: Some(0),
+            last_value_key: self.keeps_last_values.then(|| "key".into()),
             priorities: self.priorities.map(|(levels, _)| levels),
             fairshare_of: self.turns().map(|turn| Some(turn).filter(|turn| *turn > 0)),
             ..QueueSettings::default()
@@ -103,6 +111,7 @@ fn rings() -> impl Strategy<Value = Option<Ring>> {
 }
 
 struct ModelMessage {
+    key: u8,
     level: usize,
     position: u64,
     bytes: u64,
@@ -135,6 +144,7 @@ struct Model {
     consumers: Vec<ModelConsumer>,
     next_position: u64,
     dropped: u64,
+    replaced: u64,
     expired: u64,
     /// How many messages of each level have been taken in this round of turns.
     taken: [u32; 10],
@@ -151,6 +161,7 @@ impl Model {
             consumers: Vec::new(),
             next_position: 0,
             dropped: 0,
+            replaced: 0,
             expired: 0,
             taken: [0; 10],
             last_takeable: Vec::new(),
@@ -196,7 +207,7 @@ impl Model {
     fn send(&mut self, sent: &[Sent]) {
         let now_ms = self.bench.now.mono_ms;
         let mut encoded = Vec::new();
-        for Sent { padding, ttl_ms, priority } in sent {
+        for Sent { padding, ttl_ms, priority, key } in sent {
             let number = self.next_position + encoded.len() as u64;
             let text = format!("{number}{}", "x".repeat(usize::from(*padding)));
             let mut message = message(&text);
@@ -206,25 +217,36 @@ impl Model {
             if let Some(priority) = priority {
                 message.header_mut().priority = *priority;
             }
+            if *key > 0 {
+                message.set_application_property("key", u64::from(*key));
+            }
             let level = self.kind.level(priority.unwrap_or(4));
             let bytes = message.to_bytes().len() as u64;
             let expiry_ms = ttl_ms.map_or(u64::MAX, |ttl| now_ms + u64::from(ttl));
-            encoded.push((bytes, expiry_ms, level, message));
+            encoded.push((bytes, expiry_ms, (level, *key), message));
         }
         let most = self.bench.queue.limits().max_bytes;
         let messages = encoded.iter().map(|(.., message)| message.clone()).collect();
         let enqueued = self.bench.send_messages(messages);
         let too_large = encoded.iter().enumerate().filter(|(_, (bytes, ..))| *bytes > most);
-        let refused: BTreeSet<u32> = too_large.map(|(index, _)| index as u32).collect();
-        let said: BTreeSet<u32> = enqueued.rejected.iter().map(|r| r.index).collect();
-        assert_eq!(said, refused);
-        for (index, (bytes, expiry_ms, level, _)) in encoded.into_iter().enumerate() {
+        let mut refused: BTreeSet<u32> = too_large.map(|(index, _)| index as u32).collect();
+        for (index, (bytes, expiry_ms, (level, key), _)) in encoded.into_iter().enumerate() {
+            let last = self.messages.iter().position(|m| m.key == key);
+            let last = last.filter(|_| self.kind.keeps_last_values);
+            if !self.fits(bytes, last) {
+                refused.insert(index as u32);
+            }
             if refused.contains(&(index as u32)) {
                 continue;
+            }
+            if let Some(last) = last {
+                self.messages.remove(last);
+                self.replaced += 1;
             }
             let position = self.next_position;
             self.next_position += 1;
             self.messages.push(ModelMessage {
+                key,
                 level,
                 position,
                 bytes,
@@ -234,9 +256,22 @@ impl Model {
                 failures: 0,
             });
         }
+        let said: BTreeSet<u32> = enqueued.rejected.iter().map(|r| r.index).collect();
+        assert_eq!(said, refused);
         if enqueued.accepted > 0 {
             self.drop_overflow();
         }
+    }
+
+    /// Whether there is room for so many bytes if the last message with the same key goes.
+    fn fits(&self, bytes: u64, last: Option<usize>) -> bool {
+        let Some((max_count, max_bytes)) = self.kind.limits else { return true };
+        let (mut count, mut size) = self.depth();
+        if let Some(last) = last {
+            count -= 1;
+            size -= self.messages[last].bytes;
+        }
+        (max_count == 0 || count < max_count) && (max_bytes == 0 || size + bytes <= max_bytes)
     }
 
     /// Drops what a ring drops: room is made for new messages only.
@@ -462,6 +497,7 @@ impl Model {
         let held = self.messages.iter().filter(|message| message.holder.is_some()).count();
         assert_eq!(statistics.unacked_messages, held as u64);
         assert_eq!(statistics.discards_ring, self.dropped);
+        assert_eq!(statistics.discards_lvq, self.replaced);
         assert_eq!(statistics.discards_ttl, self.expired);
         let left = statistics.msg_total_enqueues - statistics.msg_total_dequeues;
         assert_eq!(left, statistics.msg_depth);
@@ -611,6 +647,19 @@ proptest! {
         ring in rings(),
         steps in steps(),
     ) {
-        run(Kind { ring, priorities }, &steps);
+        run(Kind { ring, priorities, ..Kind::default() }, &steps);
+    }
+
+    #[test]
+    fn a_queue_of_last_values_does_what_its_model_does(
+        limits in prop_oneof![Just(None), rings()],
+        steps in steps(),
+    ) {
+        run(Kind { limits, keeps_last_values: true, ..Kind::default() }, &steps);
+    }
+
+    #[test]
+    fn a_ring_of_last_values_does_what_its_model_does(ring in rings(), steps in steps()) {
+        run(Kind { ring, keeps_last_values: true, ..Kind::default() }, &steps);
     }
 }

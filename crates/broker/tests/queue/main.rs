@@ -7,6 +7,7 @@ mod browsing;
 mod groups;
 mod groups_property;
 mod kinds_property;
+mod last_value;
 mod lifetime;
 mod limits;
 mod memory;

@@ -86,6 +86,27 @@ impl Group {
         entries.link_mut(position).previous = 0;
     }
 
+    /// The message of a group that has one alone.
+    pub(crate) fn only(&self) -> Option<u64> {
+        Some(self.first).filter(|position| *position != NONE)
+    }
+
+    /// The group has this message alone from now on; the one that it had before.
+    pub(crate) fn keep_only(&mut self, position: u64) -> Option<u64> {
+        let before = self.only();
+        (self.first, self.last, self.messages) = (position, position, 1);
+        before
+    }
+
+    /// A message is gone; true if the group had it and has none now.
+    pub(crate) fn let_go(&mut self, position: u64) -> bool {
+        let had = self.first == position;
+        if had {
+            (self.first, self.last, self.messages) = (NONE, NONE, 0);
+        }
+        had
+    }
+
     /// Takes the oldest out, which is at `position` and whose next in the chain is `next` away.
     #[inline]
     pub(crate) fn remove_oldest(&mut self, position: u64, next: u32) {

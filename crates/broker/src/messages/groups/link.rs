@@ -17,6 +17,11 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) const NONE: Link = Link::of(UNGROUPED);
 
+    /// The message is in no group.
+    pub(crate) fn is_none(&self) -> bool {
+        self.group == UNGROUPED
+    }
+
     pub(crate) const fn of(group: u32) -> Link {
         Link { group, previous: 0, next: 0 }
     }

@@ -20,15 +20,15 @@ mod directory;
 mod group;
 mod link;
 
+pub(crate) use directory::Directory;
 pub(crate) use link::Link;
 
 use super::entries::{BLOCK, Entries};
 use super::entry::{MOVER, NOBODY};
-use super::{Positions, Run};
+use super::{Positions, Run, indexes};
 use crate::budget::{Budget, Reservation};
 use crate::message::MessageName;
 use crate::settings::Naming;
-use directory::Directory;
 use group::Group;
 use link::UNGROUPED;
 use std::sync::Arc;
@@ -338,17 +338,9 @@ impl Groups {
         &mut self.owned[slot]
     }
 
-    /// Pays for what groups take; not byte by byte.
+    /// Pays for what groups take.
     fn charge(&mut self) {
-        let bytes = self.memory_bytes();
-        let paid = self.reservation.bytes();
-        if bytes > paid {
-            let more = self.reservation.budget().charge(bytes - paid + PAID_AHEAD);
-            self.reservation.merge(more);
-        } else if paid - bytes > 2 * PAID_AHEAD || bytes == 0 && paid > 0 {
-            let ahead = if bytes == 0 { 0 } else { PAID_AHEAD };
-            drop(self.reservation.split(paid - bytes - ahead));
-        }
+        self.reservation.follow(self.memory_bytes());
     }
 }
 
@@ -359,18 +351,3 @@ fn give_up(group: &mut Group, count: u32) {
         group.owner = NOBODY;
     }
 }
-
-/// The bits that are set.
-fn indexes(mut mask: u128) -> impl Iterator<Item = u64> {
-    std::iter::from_fn(move || {
-        if mask == 0 {
-            return None;
-        }
-        let index = mask.trailing_zeros();
-        mask &= mask - 1;
-        Some(u64::from(index))
-    })
-}
-
-/// So much memory is charged at a time.
-const PAID_AHEAD: u64 = 8 * 1024;

@@ -73,6 +73,14 @@ pub struct Config {
     pub steal_across_connections: bool,
     /// Names that may be auto-created; empty means all.
     pub queue_patterns: Vec<String>,
+    /// How long a transaction may be open; 0 means for ever.
+    pub transaction_timeout_ms: u64,
+    /// Transactions that may be open on a session at the same time.
+    pub max_transactions: usize,
+    /// Messages sent and outcomes told in one transaction.
+    pub max_transaction_operations: u64,
+    /// Size of all messages sent in one transaction; 0 means no limit.
+    pub max_transaction_bytes: u64,
     /// What is logged: a level, or a filter as `tracing` writes it.
     pub log_level: String,
     /// File that log lines go to, instead of standard error.
@@ -200,6 +208,10 @@ impl Default for Config {
             verify_bodies: false,
             steal_across_connections: false,
             queue_patterns: Vec::new(),
+            transaction_timeout_ms: 60_000,
+            max_transactions: 128,
+            max_transaction_operations: 1_000_000,
+            max_transaction_bytes: 0,
             log_level: "info".into(),
             log_to_file: None,
             daemon: false,

@@ -12,7 +12,7 @@ use crate::users::{Presence, Users, UsersError};
 use crate::verifier::Verifier;
 use mochila_adaptor::{Connection, Node, Peer, Settings};
 use mochila_broker::settings::Defaults;
-use mochila_broker::{Broker, BrokerSettings, Pattern, QueueSettings};
+use mochila_broker::{Broker, BrokerSettings, Pattern, QueueSettings, TransactionSettings};
 use mochila_engine::{ConnectionConfig, PeerCredentials};
 use mochila_management::{Management, NodeFacts};
 use mochila_store::SpillDirectory;
@@ -128,6 +128,12 @@ fn node(
             ingress_timestamp: config.enable_timestamp,
         },
         patterns,
+        transactions: TransactionSettings {
+            max_operations: config.max_transaction_operations,
+            max_bytes: config.max_transaction_bytes,
+            max_per_session: config.max_transactions,
+            timeout_ms: config.transaction_timeout_ms,
+        },
         seed: u128::from(random()) << 64 | u128::from(random()),
         ..BrokerSettings::default()
     });

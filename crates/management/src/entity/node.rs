@@ -87,6 +87,18 @@ const ATTRIBUTES: &[Attribute<()>] = &[
     Attribute::new("memoryWaiting", "ulong", "Producers that wait for memory.", |(), scope| {
         count(scope.broker().budget().waiting())
     }),
+    Attribute::new("transactionsOpen", "ulong", "Transactions that are open.", |(), scope| {
+        scope.broker().transaction_totals().open.into()
+    }),
+    Attribute::new(
+        "transactionsCommitted",
+        "ulong",
+        "Transactions that succeeded.",
+        |(), scope| scope.broker().transaction_totals().committed.into(),
+    ),
+    Attribute::new("transactionsRolledBack", "ulong", "Transactions that did not.", |(), scope| {
+        scope.broker().transaction_totals().rolled_back.into()
+    }),
     Attribute::new("queuesFlowStopped", "ulong", "Queues whose producers get no credit.", {
         |(), scope| scope.totals().flow_stopped.into()
     }),

@@ -296,6 +296,35 @@ pub(super) static SETTINGS: &[Setting] = &[
          be repeated. Without it all names are"
     ),
     setting!(
+        Queues,
+        "transaction-timeout",
+        MS,
+        transaction_timeout_ms,
+        "How long a transaction may be open before it is rolled back. 0 means for ever"
+    ),
+    setting!(
+        Queues,
+        "max-transactions",
+        N,
+        bounded max_transactions 1..=65_535,
+        "Transactions that may be open on a session at the same time"
+    ),
+    setting!(
+        Queues,
+        "max-transaction-operations",
+        N,
+        bounded max_transaction_operations 1..=1_000_000_000,
+        "Messages sent and outcomes told in one transaction"
+    ),
+    setting!(
+        Queues,
+        "max-transaction-size",
+        BYTES,
+        bytes max_transaction_bytes,
+        "Size of all messages sent in one transaction. 0 means that only memory and the limits of queues \
+         bound it"
+    ),
+    setting!(
         Process,
         "worker-threads",
         N,

@@ -79,6 +79,8 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) struct NewSender {
     pub(crate) options: SenderOptions,
+    /// The target is the coordinator of transactions, whatever the options say.
+    pub(crate) controls: bool,
     pub(crate) permits: Arc<Semaphore>,
     pub(crate) attached: SharedAttached,
     pub(crate) reply: Reply<()>,
@@ -106,6 +108,8 @@ pub(crate) struct Outgoing {
     pub(crate) bytes: Vec<u8>,
     pub(crate) format: u32,
     pub(crate) settled: bool,
+    /// The transaction that it belongs to. It is not sent again over another connection.
+    pub(crate) state: Option<Box<DeliveryState>>,
     pub(crate) reply: Option<Reply<DeliveryState>>,
 }
 

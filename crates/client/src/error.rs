@@ -25,6 +25,8 @@ pub enum Error {
     /// A delivery belongs to a link or connection that has been replaced since; it will be
     /// delivered again.
     Stale,
+    /// The transaction could not be begun, or was rolled back instead of committed.
+    Transaction(Option<Box<AmqpError>>),
     /// The engine cannot do this now.
     Engine(mochila_engine::Error),
     /// A received message breaks the rules of part 3.
@@ -42,9 +44,10 @@ impl Error {
     /// The peer's error, if it is what ended the connection, session or link.
     pub fn condition(&self) -> Option<&AmqpError> {
         match self {
-            Error::Connection(error) | Error::Session(error) | Error::Link(error) => {
-                error.as_deref()
-            }
+            Error::Connection(error)
+            | Error::Session(error)
+            | Error::Link(error)
+            | Error::Transaction(error) => error.as_deref(),
             _ => None,
         }
     }
@@ -78,6 +81,8 @@ impl fmt::Display for Error {
             Error::Connection(error) => ended(f, "connection", error),
             Error::Session(error) => ended(f, "session", error),
             Error::Link(error) => ended(f, "link", error),
+            Error::Transaction(None) => f.write_str("the transaction failed"),
+            Error::Transaction(Some(error)) => write!(f, "the transaction failed: {error}"),
             Error::Stale => f.write_str("the delivery belongs to a connection that is gone"),
             Error::Engine(error) => error.fmt(f),
             Error::Malformed(error) => write!(f, "a message cannot be read: {error}"),

@@ -28,6 +28,7 @@
 mod clock;
 mod command;
 mod connection;
+mod coordinator;
 mod core;
 mod credentials;
 mod delivery;
@@ -46,6 +47,7 @@ mod unique;
 pub mod url;
 
 pub use connection::Connection;
+pub use coordinator::{Coordinator, Transaction};
 pub use delivery::{Delivery, Modification};
 pub use error::Error;
 pub use link_options::{CreditMode, LinkSettings, ReceiverOptions, SenderOptions};

@@ -80,8 +80,30 @@ impl Sender {
     /// Sends a message without waiting for its outcome: waits only until there is room for it.
     pub async fn post(&self, message: impl Into<Encoded>) -> Result<Confirmation, Error> {
         let (reply, answer) = oneshot::channel();
-        self.hand_over(message.into(), false, Some(reply)).await?;
+        self.hand_over(message.into(), None, false, Some(reply)).await?;
         Ok(Confirmation { answer, link: self.link.clone() })
+    }
+
+    /// Sends a message in a state of ours, such as one of a transaction (part 4), without waiting
+    /// for its outcome: waits only until there is room for it.
+    pub(crate) async fn post_in(
+        &self,
+        message: Encoded,
+        state: DeliveryState,
+    ) -> Result<Confirmation, Error> {
+        let (reply, answer) = oneshot::channel();
+        self.hand_over(message, Some(Box::new(state)), false, Some(reply)).await?;
+        Ok(Confirmation { answer, link: self.link.clone() })
+    }
+
+    /// Sends a message at once, whose outcome nobody wants to know.
+    pub(crate) fn drop_in(&self, message: Encoded) {
+        let Encoded { bytes, format } = message;
+        let Ok(permit) = self.permits.try_acquire() else { return };
+        permit.forget();
+        let message = Outgoing { bytes, format, settled: false, state: None, reply: None };
+        // If the task is gone, so is the link.
+        let _ = self.link.shared().command(Command::Send { link: self.link.key(), message });
     }
 
     /// Sends messages one after the other and waits for all their outcomes, in the same order.
@@ -102,7 +124,7 @@ impl Sender {
 
     /// Sends a message settled: nobody will say whether it arrived.
     pub async fn send_settled(&self, message: impl Into<Encoded>) -> Result<(), Error> {
-        self.hand_over(message.into(), true, None).await
+        self.hand_over(message.into(), None, true, None).await
     }
 
     /// Waits until every message has its outcome.
@@ -123,6 +145,7 @@ impl Sender {
     async fn hand_over(
         &self,
         message: Encoded,
+        state: Option<Box<DeliveryState>>,
         settled: bool,
         reply: Option<oneshot::Sender<Result<DeliveryState, Error>>>,
     ) -> Result<(), Error> {
@@ -132,7 +155,7 @@ impl Sender {
         };
         permit.forget();
         let Encoded { bytes, format } = message;
-        let message = Outgoing { bytes, format, settled, reply };
+        let message = Outgoing { bytes, format, settled, state, reply };
         self.link.shared().command(Command::Send { link: self.link.key(), message })
     }
 }

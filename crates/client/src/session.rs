@@ -3,6 +3,7 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::command::{Command, NewReceiver, NewSender, SessionKey};
+use crate::coordinator::Coordinator;
 use crate::core::SharedAttached;
 use crate::error::Error;
 use crate::link::Link;
@@ -38,15 +39,28 @@ impl Session {
 
     /// Attaches a link on which we send: `session.sender("queue")`.
     pub async fn sender(&self, options: impl Into<SenderOptions>) -> Result<Sender, Error> {
-        let options: SenderOptions = options.into();
+        self.attach_sender(options.into(), false).await
+    }
+
+    /// Attaches a link to the coordinator, which makes transactions (part 4).
+    pub async fn coordinator(&self) -> Result<Coordinator, Error> {
+        Ok(Coordinator::new(self.attach_sender(SenderOptions::default(), true).await?))
+    }
+
+    async fn attach_sender(&self, options: SenderOptions, controls: bool) -> Result<Sender, Error> {
         let shared = &self.handle.shared;
         let (link, session) = (shared.link_key(), self.handle.key);
         let capacity = options.capacity.clamp(1, Semaphore::MAX_PERMITS);
         let permits = Arc::new(Semaphore::new(capacity));
         let attached = SharedAttached::new();
         let (reply, answer) = oneshot::channel();
-        let request =
-            NewSender { options, permits: permits.clone(), attached: attached.clone(), reply };
+        let request = NewSender {
+            options,
+            controls,
+            permits: permits.clone(),
+            attached: attached.clone(),
+            reply,
+        };
         shared.command(Command::AttachSender { link, session, request: Box::new(request) })?;
         self.handle.answered(answer).await?;
         let link = Arc::new(Link::new(self.handle.clone(), link, attached));

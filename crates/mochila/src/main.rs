@@ -24,6 +24,7 @@ mod stat;
 mod stopwatch;
 mod table;
 mod text;
+mod transacting;
 mod usage;
 mod user;
 mod yes_no;

@@ -22,6 +22,7 @@ use crate::progress::Progress;
 use crate::report::{Columns, Reporter, Sample};
 use crate::send::EOS;
 use crate::stopwatch::now_ns;
+use crate::transacting::{self, Transacting};
 use crate::usage::Usage;
 use inbound::{Arrival, Inbound};
 pub(crate) use options::Options;
@@ -31,9 +32,6 @@ use sequence::SequenceTracker;
 
 /// Receives what the options say.
 pub(crate) fn run(options: &Options) -> Outcome {
-    if options.tx > 0 {
-        return Err(Failure::option("--tx: transactions are not supported"));
-    }
     let address: Address = options.address.parse().map_err(Failure::address)?;
     let connect = options.connection.connect()?;
     let plan = address.plan(Role::Receiver)?;
@@ -43,10 +41,13 @@ pub(crate) fn run(options: &Options) -> Outcome {
     if let Some(ready) = ready {
         inbound::announce(&mut attachment, &ready)?;
     }
+    let transactions =
+        transacting::Plan { batch: options.tx, rollback_frequency: options.rollback_frequency };
+    let transacting = Transacting::make(&mut attachment, transactions)?;
     let prints = options.print_content || options.print_headers;
     let mut receiving = Receiving {
         options,
-        inbound: Inbound::new(attachment, connect, plan, options.capacity),
+        inbound: Inbound::new(attachment, connect, plan, options.capacity).transacting(transacting),
         handler: Handler {
             options,
             tracker: SequenceTracker::new(
@@ -111,14 +112,17 @@ impl Receiving<'_> {
                 (None, false) => Wait::Until(deadline),
             };
             // What is held while nothing comes may be what the broker waits for.
-            let owes = self.options.ack_frequency > 0 && self.inbound.owes_acknowledgement();
+            let owes = self.options.tx == 0
+                && self.options.ack_frequency > 0
+                && self.inbound.owes_acknowledgement();
             let wait = if owes { wait.at_most(ACKNOWLEDGE_PAUSE) } else { wait };
             let before = self.handler.reporter.messages();
             let handler = &mut self.handler;
-            if self.pace.is_some() {
+            if self.pace.is_some() || self.options.tx > 0 {
                 self.inbound.turn(wait, None)?;
                 while !self.handler.done
-                    && self.pace.is_some_and(|pace| pace.due(self.handler.count) <= Instant::now())
+                    && self.pace.is_none_or(|pace| pace.due(self.handler.count) <= Instant::now())
+                    && self.inbound.may_handle()
                     && let Some(arrival) = self.inbound.take_waiting()
                 {
                     let acknowledge = self.handler.handle(arrival.as_ref())?;
@@ -158,7 +162,9 @@ impl Receiving<'_> {
         }
         self.handler.out.flush()?;
         self.handler.printer.flush()?;
-        if self.options.ack_frequency > 0 {
+        if self.options.tx > 0 {
+            self.inbound.end_last_transaction()?;
+        } else if self.options.ack_frequency > 0 {
             self.inbound.acknowledge_all();
         }
         self.inbound.finish_replies(&mut self.handler.replies)?;
@@ -202,7 +208,8 @@ impl Handler<'_> {
         }
         let every = self.options.ack_frequency;
         Ok(inbound::Acknowledge {
-            everything: every > 0 && self.count.is_multiple_of(every),
+            everything: self.options.tx == 0 && every > 0 && self.count.is_multiple_of(every),
+            handled: self.count,
             stop: self.done,
         })
     }

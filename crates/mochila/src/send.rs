@@ -20,6 +20,7 @@ use crate::pace::Pace;
 use crate::progress::Progress;
 use crate::report::{Columns, Reporter, Sample};
 use crate::stopwatch::now_ns;
+use crate::transacting::{self, Transacting};
 use crate::usage::Usage;
 pub(crate) use content::EOS;
 use content::{Content, Next};
@@ -30,16 +31,17 @@ use template::{Template, TemplateSettings};
 
 /// Sends what the options say.
 pub(crate) fn run(options: &Options) -> Outcome {
-    if options.tx > 0 {
-        return Err(Failure::option("--tx: transactions are not supported"));
-    }
     let address: Address = options.address.parse().map_err(Failure::address)?;
     let connect = options.connection.connect()?;
     let plan = address.plan(Role::Sender)?;
     let template = Template::new(&settings(options, &connect, &address)?);
-    let attachment = Attachment::make(&connect, &plan, Role::Sender)?;
+    let mut attachment = Attachment::make(&connect, &plan, Role::Sender)?;
+    let transactions =
+        transacting::Plan { batch: options.tx, rollback_frequency: options.rollback_frequency };
+    let transacting = Transacting::make(&mut attachment, transactions)?;
     let content = Content::new(options, attachment.driver.waker())?;
-    let outbound = Outbound::new(attachment, connect, plan, options.capacity, template);
+    let mut outbound = Outbound::new(attachment, connect, plan, options.capacity, template);
+    outbound.transact(transacting);
     let mut sending = Sending {
         options,
         outbound,
@@ -92,8 +94,11 @@ impl Sending<'_> {
     fn run(&mut self) -> Outcome {
         loop {
             let supply = self.fill()?;
-            if matches!(supply, Supply::Ended) && self.outbound.is_settled() {
-                return Ok(());
+            if matches!(supply, Supply::Ended) {
+                self.outbound.end_last_transaction();
+                if self.outbound.is_settled() {
+                    return Ok(());
+                }
             }
             let clogged = self.outbound.flush()?;
             let wait = match supply {
@@ -164,6 +169,7 @@ impl Sending<'_> {
             ..Pending::default()
         };
         self.outbound.send(pending, &self.content, self.groups.as_ref());
+        self.outbound.end_transaction(self.sent);
         let sample = Sample { now_ns: *now_ns, sent_ns: None };
         self.reporter.message(sample, &mut std::io::stdout())?;
         Ok(Supply::Sent)

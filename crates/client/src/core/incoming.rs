@@ -167,7 +167,8 @@ impl Core {
 
     pub(super) fn resolve(&mut self, resolution: Resolution) {
         let Resolution { session, first, last, settled, state } = resolution;
-        let is_outcome = state.as_ref().is_some_and(DeliveryState::is_outcome);
+        // Within a transaction, too.
+        let is_outcome = state.as_ref().is_some_and(|state| state.outcome().is_some());
         if !settled && !is_outcome {
             return;
         }

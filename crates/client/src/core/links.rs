@@ -2,7 +2,8 @@
 
 use mochila_engine::{AttachRequest, LinkId};
 use mochila_wire::performative::Attach;
-use mochila_wire::{AmqpError, TargetArchetype};
+use mochila_wire::transaction::LOCAL_TRANSACTIONS;
+use mochila_wire::{AmqpError, Coordinator, TargetArchetype};
 
 use super::incoming::ReceiverEnd;
 use super::outgoing::SenderEnd;
@@ -13,12 +14,13 @@ use crate::link_options::LinkSettings;
 
 impl Core {
     pub(super) fn attach_sender(&mut self, key: LinkKey, session: SessionKey, new: NewSender) {
-        let NewSender { options, permits, attached, reply } = new;
-        let mut request = AttachRequest::sender(
-            link_name(&options.link, options.target.address.as_deref(), key),
-            options.source,
-            TargetArchetype::from(options.target),
-        );
+        let NewSender { options, controls, permits, attached, reply } = new;
+        let name = link_name(&options.link, options.target.address.as_deref(), key);
+        let target = match controls {
+            true => Coordinator { capabilities: vec![LOCAL_TRANSACTIONS] }.into(),
+            false => TargetArchetype::from(options.target),
+        };
+        let mut request = AttachRequest::sender(name, options.source, target);
         configure(&mut request, options.link);
         let end = LinkEnd::Sender(SenderEnd::new(permits, self.reconnects));
         self.add_link(

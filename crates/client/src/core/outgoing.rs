@@ -58,16 +58,29 @@ impl SenderEnd {
     pub(super) fn rewind(&mut self) {
         self.next = self.base;
         self.next_offset = 0;
+        // Except for what belongs to transactions: they are over.
+        for slot in &mut self.messages {
+            if let Some(lost) = slot.take_if(|message| message.state.is_some()) {
+                self.permits.add_permits(1);
+                answer(lost.reply, Err(Error::Stale));
+            }
+        }
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        while self.messages.front().is_some_and(Option::is_none) {
+            self.messages.pop_front();
+            self.base += 1;
+        }
+        self.next = self.next.max(self.base);
     }
 
     /// The message with this number has its outcome.
     pub(super) fn settle(&mut self, number: u64, state: DeliveryState) {
         let index = number.wrapping_sub(self.base) as usize;
         let Some(message) = self.messages.get_mut(index).and_then(Option::take) else { return };
-        while self.messages.front().is_some_and(Option::is_none) {
-            self.messages.pop_front();
-            self.base += 1;
-        }
+        self.trim();
         self.permits.add_permits(1);
         answer(message.reply, Ok(state));
     }
@@ -110,6 +123,7 @@ impl Core {
         }
         let (keeps, mode) = (sender.keeps, sender.settle_mode);
         loop {
+            // This writes outcomes too, so that those told in a transaction go before its end.
             if self.engine.output().len() > OUTPUT_LIMIT {
                 self.held_back.push(key);
                 return;
@@ -123,7 +137,20 @@ impl Core {
                 SenderSettleMode::Mixed => message.settled,
             };
             let size = message.bytes.len();
-            let done = if offset == 0 && size <= OUTPUT_LIMIT && outgoing.fits(size) {
+            let state = message.state.as_deref();
+            let delivery = Delivery {
+                token: number,
+                settled,
+                message_format: message.format,
+                state,
+                ..Delivery::default()
+            };
+            let room = size + state.map_or(0, |_| STATE_BYTES);
+            let done = if state.is_some() && offset == 0 && outgoing.fits(room) {
+                outgoing.deliver(&delivery, &[&message.bytes]);
+                true
+            } else if offset == 0 && state.is_none() && size <= OUTPUT_LIMIT && outgoing.fits(size)
+            {
                 outgoing.send(number, settled, message.format, &[&message.bytes]);
                 true
             } else {
@@ -132,14 +159,7 @@ impl Core {
                 let piece = &message.bytes[offset..end];
                 let progress = if offset > 0 {
                     outgoing.continue_large(piece, end == size)
-                } else if outgoing.capacity() > 0 && outgoing.frames_for(size) > 1 {
-                    let format = message.format;
-                    let delivery = Delivery {
-                        token: number,
-                        settled,
-                        message_format: format,
-                        ..Delivery::default()
-                    };
+                } else if outgoing.capacity() > 0 && outgoing.frames_for(room) > 1 {
                     outgoing.start_large(&delivery, piece)
                 } else {
                     return;
@@ -190,6 +210,8 @@ impl SenderEnd {
     }
 }
 
+/// What the name of a transaction takes at most in a frame.
+const STATE_BYTES: usize = 64;
 /// Above this the output waits for the socket before more is put into it.
 const OUTPUT_LIMIT: usize = 1 << 20;
 /// How much of a large message is put into the output at a time.

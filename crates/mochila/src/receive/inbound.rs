@@ -14,6 +14,7 @@ use crate::attachment::{Attachment, failure};
 use crate::connection_options::Connect;
 use crate::failure::{Failure, Outcome};
 use crate::stopwatch::now_ns;
+use crate::transacting::{self, Transacting};
 
 /// See the module's documentation.
 pub(super) struct Inbound {
@@ -25,6 +26,8 @@ pub(super) struct Inbound {
     draining: Draining,
     /// Replies whose outcome has come, by link, until they are told.
     replies: ReplyEvents,
+    /// The transactions in which messages are accepted.
+    transacting: Option<Transacting>,
 }
 
 /// What has arrived.
@@ -72,6 +75,8 @@ struct Clock {
 pub(super) struct Acknowledge {
     /// Accept everything that was handled.
     pub(super) everything: bool,
+    /// How many messages have been handled.
+    pub(super) handled: u64,
     /// Handle nothing more.
     pub(super) stop: bool,
 }
@@ -106,6 +111,49 @@ impl Inbound {
             intake: Intake::default(),
             draining: Draining::No,
             replies: ReplyEvents::default(),
+            transacting: None,
+        }
+    }
+
+    /// The same with messages accepted in transactions.
+    pub(super) fn transacting(mut self, transacting: Option<Transacting>) -> Self {
+        self.transacting = transacting;
+        self.pump_control();
+        self
+    }
+
+    /// Whether a message may be handled now: not while the next transaction has still to begin.
+    pub(super) fn may_handle(&self) -> bool {
+        self.transacting.as_ref().is_none_or(Transacting::is_open)
+    }
+
+    /// Accepts what was handled in the transaction, and ends it.
+    fn end_transaction(&mut self, is_last: bool) {
+        let Some(transacting) = &mut self.transacting else { return };
+        let state = transacting.state(Some(ACCEPTED));
+        if let (Some(state), Some((first, last))) = (state, self.intake.unacknowledged.take()) {
+            let Attachment { driver, session, .. } = &mut self.attachment;
+            driver.engine().settle_incoming(*session, first, last, state, true);
+        }
+        transacting.end(is_last);
+        self.pump_control();
+    }
+
+    /// Ends the last transaction, and waits until the broker has said what came of it.
+    pub(super) fn end_last_transaction(&mut self) -> Outcome {
+        while !self.may_handle() {
+            self.turn(Wait::Forever, None)?;
+        }
+        self.end_transaction(true);
+        while self.transacting.as_ref().is_some_and(|transacting| !transacting.is_settled()) {
+            self.turn(Wait::Forever, None)?;
+        }
+        Ok(())
+    }
+
+    fn pump_control(&mut self) {
+        if let Some(transacting) = &mut self.transacting {
+            transacting.pump(self.attachment.driver.engine());
         }
     }
 
@@ -174,6 +222,9 @@ impl Inbound {
         if acknowledge.everything {
             self.acknowledge_all();
         }
+        if self.transacting.as_mut().is_some_and(|it| it.ends_with(acknowledge.handled)) {
+            self.end_transaction(false);
+        }
     }
 
     /// Waits for something to happen. Messages go to `handle`, or wait to be taken.
@@ -181,6 +232,8 @@ impl Inbound {
         let Attachment { driver, session, link } = &mut self.attachment;
         let (link, session) = (*link, *session);
         let (intake, draining, replies) = (&mut self.intake, &mut self.draining, &mut self.replies);
+        let control = self.transacting.as_ref().map(Transacting::control);
+        let mut answers = Vec::new();
         let mut failed = None;
         let mut stopped = false;
         intake.clock.read_ns = 0;
@@ -218,13 +271,17 @@ impl Inbound {
                         *draining = if fruitful { Draining::No } else { Draining::Done };
                     }
                 }
-                Event::Disposition { session, first, last, .. } => {
+                Event::Disposition { session, first, last, state, .. } => {
                     engine.resolve_outgoing(session, first, last, true, &mut |link, _, _| {
-                        replies.settled.push(link);
+                        if Some(link) == control {
+                            answers.push(state.clone());
+                        } else {
+                            replies.settled.push(link);
+                        }
                     });
                 }
                 Event::Detached { link: detached, error, .. } => {
-                    if detached == link {
+                    if detached == link || Some(detached) == control {
                         return Err(Error::Link(error));
                     }
                     replies.detached.push((detached, error));
@@ -239,6 +296,10 @@ impl Inbound {
         if let Some(failure) = failed {
             return Err(failure);
         }
+        for answer in answers {
+            self.transacting.as_mut().map_or(Ok(()), |transacting| transacting.answered(answer))?;
+        }
+        self.pump_control();
         match result {
             Ok(()) => Ok(()),
             Err(error) => self.reconnect(error),
@@ -284,6 +345,9 @@ impl Inbound {
     }
 
     fn reconnect(&mut self, lost: Error) -> Outcome {
+        if self.transacting.is_some() {
+            return Err(transacting::lost(&lost));
+        }
         self.attachment = Attachment::remake(&self.connect, &self.plan, Role::Receiver, lost)?;
         // What was not acknowledged comes again, also what waited.
         self.intake = Intake::default();

@@ -17,6 +17,7 @@ use crate::connection_options::{Connect, Delivery as DeliveryOptions};
 use crate::failure::{Failure, Outcome};
 use crate::output::remark;
 use crate::stopwatch::now_ns;
+use crate::transacting::{self, STATE_BYTES, Transacting};
 
 /// See the module's documentation.
 pub(super) struct Outbound {
@@ -29,6 +30,8 @@ pub(super) struct Outbound {
     unsettled: Unsettled,
     /// A message larger than the session's window, of which the rest is still to be sent.
     large: Option<Large>,
+    /// The transactions in which messages are sent.
+    transacting: Option<Transacting>,
 }
 
 /// A message that was sent and has no outcome yet: what it takes to make it again.
@@ -80,6 +83,41 @@ impl Outbound {
             group_name: String::new(),
             unsettled: Unsettled::default(),
             large: None,
+            transacting: None,
+        }
+    }
+
+    /// Sends messages in transactions from now on.
+    pub(super) fn transact(&mut self, transacting: Option<Transacting>) {
+        self.transacting = transacting;
+        self.pump_control();
+    }
+
+    /// Ends the transaction if it has all its messages with this one.
+    pub(super) fn end_transaction(&mut self, count: u64) {
+        if let Some(transacting) = &mut self.transacting
+            && transacting.ends_with(count)
+        {
+            transacting.end(false);
+        }
+    }
+
+    /// Ends the last transaction, once all its messages are on their way.
+    pub(super) fn end_last_transaction(&mut self) {
+        if self.large.is_none()
+            && let Some(transacting) = &mut self.transacting
+        {
+            transacting.end(true);
+            self.pump_control();
+        }
+    }
+
+    fn pump_control(&mut self) {
+        // What is in the transaction has to be out before its end.
+        if self.large.is_none()
+            && let Some(transacting) = &mut self.transacting
+        {
+            transacting.pump(self.attachment.driver.engine());
         }
     }
 
@@ -88,6 +126,7 @@ impl Outbound {
         if self.large.is_some()
             || self.unsettled.in_flight >= self.capacity
             || !self.unsettled.again.is_empty()
+            || self.transacting.as_ref().is_some_and(|transacting| !transacting.is_open())
         {
             return false;
         }
@@ -98,7 +137,10 @@ impl Outbound {
 
     /// Whether every message has its outcome.
     pub(super) fn is_settled(&self) -> bool {
-        self.large.is_none() && self.unsettled.in_flight == 0 && self.unsettled.again.is_empty()
+        self.large.is_none()
+            && self.unsettled.in_flight == 0
+            && self.unsettled.again.is_empty()
+            && self.transacting.as_ref().is_none_or(Transacting::is_settled)
     }
 
     /// Sends a message for the first time. There has to be room.
@@ -126,6 +168,7 @@ impl Outbound {
 
     /// Writes what the socket takes; true if there is more.
     pub(super) fn flush(&mut self) -> Outcome<bool> {
+        self.pump_control();
         match self.attachment.driver.flush() {
             Ok(()) => Ok(self.attachment.driver.unsent() > 0),
             Err(error) => self.reconnect(error).map(|()| false),
@@ -138,20 +181,30 @@ impl Outbound {
         let (link, session) = (*link, *session);
         let mut verdict = Verdict { options: &self.connect.delivery, refused: None };
         let unsettled = &mut self.unsettled;
+        let control = self.transacting.as_ref().map(Transacting::control);
+        let mut answers = Vec::new();
         let result = driver.turn(wait, |engine, event, _| {
             match event {
                 Event::Disposition { session, first, last, settled, state } => {
-                    if !settled && !state.as_ref().is_some_and(DeliveryState::is_outcome) {
+                    // Within a transaction, too.
+                    let outcome = state.as_ref().and_then(DeliveryState::outcome);
+                    if !settled && outcome.is_none() {
                         return Ok(());
                     }
-                    engine.resolve_outgoing(session, first, last, true, &mut |_, number, _| {
-                        verdict.apply(unsettled, number, state.as_ref());
+                    engine.resolve_outgoing(session, first, last, true, &mut |link, number, _| {
+                        if Some(link) == control {
+                            answers.push(state.clone());
+                        } else {
+                            verdict.apply(unsettled, number, outcome);
+                        }
                     });
                     if !settled {
                         engine.settle_outgoing(session, first, last, None);
                     }
                 }
-                Event::Detached { link: detached, error, .. } if detached == link => {
+                Event::Detached { link: detached, error, .. }
+                    if detached == link || Some(detached) == control =>
+                {
                     return Err(Error::Link(error));
                 }
                 Event::Ended { session: ended, error } if ended == session => {
@@ -163,6 +216,9 @@ impl Outbound {
         });
         if let Some(refused) = verdict.refused {
             return Err(refused);
+        }
+        for answer in answers {
+            self.transacting.as_mut().map_or(Ok(()), |transacting| transacting.answered(answer))?;
         }
         match result {
             Ok(()) => {
@@ -194,11 +250,15 @@ impl Outbound {
         let settled = self.plan.snd_settle_mode == SenderSettleMode::Settled;
         let Some(mut outgoing) = driver.engine().outgoing(*link) else { return };
         let size = head.len() + group.len() + body.len();
-        if outgoing.fits(size) {
+        let state = self.transacting.as_ref().and_then(|transacting| transacting.state(None));
+        let state = state.as_ref();
+        let delivery = Delivery { token: number, settled, state, ..Delivery::default() };
+        if state.is_none() && outgoing.fits(size) {
             outgoing.send(number, settled, 0, &[head, group, body]);
+        } else if state.is_some() && outgoing.fits(size + STATE_BYTES) {
+            outgoing.deliver(&delivery, &[head, group, body]);
         } else {
             let bytes = [head, group, body].concat();
-            let delivery = Delivery { token: number, settled, ..Delivery::default() };
             let first = bytes.len().min(BURST);
             let progress = outgoing.start_large(&delivery, &bytes[..first]);
             self.large = Some(Large { bytes, offset: progress.taken });
@@ -229,6 +289,9 @@ impl Outbound {
     }
 
     fn reconnect(&mut self, lost: Error) -> Outcome {
+        if self.transacting.is_some() {
+            return Err(transacting::lost(&lost));
+        }
         self.attachment = Attachment::remake(&self.connect, &self.plan, Role::Sender, lost)?;
         self.large = None;
         self.unsettled.rewind();

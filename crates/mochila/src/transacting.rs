@@ -1,0 +1,159 @@
+//! Transactions of `send` and `receive`: every so many messages one is ended and the next begun.
+
+use std::collections::VecDeque;
+
+use mochila_client::Error;
+use mochila_engine::{AttachRequest, Connection, LinkId};
+use mochila_wire::transaction::{Declare, Discharge, LOCAL_TRANSACTIONS};
+use mochila_wire::{Coordinator, DeliveryState, Encode, Source, TargetArchetype};
+
+use crate::attachment::{Attachment, failure};
+use crate::failure::{Failure, Outcome};
+
+/// How many messages a transaction has, and how many transactions are in vain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Messages in a transaction.
+    pub(crate) batch: u32,
+    /// Every so many transactions one is rolled back; 0 = none.
+    pub(crate) rollback_frequency: u32,
+}
+
+/// A link to the coordinator, and the transaction that is open.
+#[derive(Debug)]
+pub(crate) struct Transacting {
+    control: LinkId,
+    plan: Plan,
+    /// The transaction, once the broker has named it.
+    id: Option<Box<[u8]>>,
+    /// How many have been ended.
+    count: u32,
+    /// The message with which the last one ended.
+    ended_with: u64,
+    /// What the coordinator has still to be asked.
+    to_ask: VecDeque<Vec<u8>>,
+    /// What it has been asked and has not answered.
+    asked: u32,
+    is_over: bool,
+}
+
+impl Transacting {
+    /// Attaches to the coordinator and begins the first transaction; nothing if the plan has none.
+    pub(crate) fn make(attachment: &mut Attachment, plan: Plan) -> Outcome<Option<Transacting>> {
+        if plan.batch == 0 {
+            return Ok(None);
+        }
+        let target = Coordinator { capabilities: vec![LOCAL_TRANSACTIONS] }.into();
+        let name = mochila_client::unique_name("coordinator");
+        let request = AttachRequest::sender(name, Source::default(), target);
+        let Attachment { driver, session, .. } = attachment;
+        let (control, peer) = driver.attach(*session, request).map_err(failure)?;
+        if !matches!(peer.target, Some(TargetArchetype::Coordinator(_))) {
+            let detail = "the broker has no coordinator";
+            return Err(Failure::new("TransactionError", detail));
+        }
+        let to_ask = VecDeque::from([control_message(&Declare::default())]);
+        Ok(Some(Transacting {
+            control,
+            plan,
+            id: None,
+            count: 0,
+            ended_with: 0,
+            to_ask,
+            asked: 0,
+            is_over: false,
+        }))
+    }
+
+    pub(crate) fn control(&self) -> LinkId {
+        self.control
+    }
+
+    /// Whether messages may be sent or settled.
+    pub(crate) fn is_open(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// Whether the coordinator has nothing more to say.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_over && self.to_ask.is_empty() && self.asked == 0
+    }
+
+    /// Whether a transaction ends with this message. Messages that do not count may follow it.
+    pub(crate) fn ends_with(&mut self, count: u64) -> bool {
+        let ends = count != self.ended_with && count.is_multiple_of(u64::from(self.plan.batch));
+        if ends {
+            self.ended_with = count;
+        }
+        ends
+    }
+
+    /// What a delivery in the transaction is in.
+    pub(crate) fn state(&self, outcome: Option<DeliveryState>) -> Option<DeliveryState> {
+        let txn_id = self.id.clone()?;
+        Some(DeliveryState::Transactional { txn_id, outcome: outcome.map(Box::new) })
+    }
+
+    /// Ends the transaction, and begins the next one unless it is the last.
+    pub(crate) fn end(&mut self, is_last: bool) {
+        let Some(txn_id) = self.id.take() else { return };
+        self.count += 1;
+        let frequency = self.plan.rollback_frequency;
+        let fail = frequency > 0 && self.count.is_multiple_of(frequency);
+        self.to_ask.push_back(control_message(&Discharge { txn_id, fail }));
+        if is_last {
+            self.is_over = true;
+        } else {
+            self.to_ask.push_back(control_message(&Declare::default()));
+        }
+    }
+
+    /// Asks the coordinator what it has to be asked.
+    pub(crate) fn pump(&mut self, engine: &mut Connection) {
+        if !self.to_ask.is_empty() {
+            // Outcomes are written with the next output: what is in the transaction has to be told
+            // before its end.
+            engine.output();
+        }
+        while !self.to_ask.is_empty() {
+            let Some(mut outgoing) = engine.outgoing(self.control) else { return };
+            if outgoing.capacity() == 0 {
+                return;
+            }
+            let Some(message) = self.to_ask.pop_front() else { return };
+            outgoing.send(0, false, 0, &[&message]);
+            self.asked += 1;
+        }
+    }
+
+    /// The coordinator has answered.
+    pub(crate) fn answered(&mut self, state: Option<DeliveryState>) -> Outcome {
+        self.asked = self.asked.saturating_sub(1);
+        match state {
+            Some(DeliveryState::Declared { txn_id }) => self.id = Some(txn_id),
+            Some(DeliveryState::Accepted) => {}
+            Some(DeliveryState::Rejected { error: Some(error) }) => {
+                return Err(Failure::new("TransactionAborted", error));
+            }
+            _ => return Err(Failure::new("TransactionAborted", "the coordinator refused")),
+        }
+        Ok(())
+    }
+}
+
+/// A transaction does not survive its connection.
+pub(crate) fn lost(error: &Error) -> Failure {
+    Failure::new("TransactionAborted", format!("the connection was lost: {error}"))
+}
+
+/// A message whose body is a value.
+fn control_message(value: &impl Encode) -> Vec<u8> {
+    let mut bytes = AMQP_VALUE.to_vec();
+    value.encode(&mut bytes);
+    bytes
+}
+
+/// The descriptor of the section `amqp-value`.
+const AMQP_VALUE: &[u8] = &[0x00, 0x53, 0x77];
+/// What the name of a transaction takes at most in a frame.
+pub(crate) const STATE_BYTES: usize = 64;

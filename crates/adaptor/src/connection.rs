@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use mochila_broker::{QueueError, SharedQueue, Wake, Waker};
+use mochila_broker::{EventKind, QueueError, SharedQueue, Wake, Waker};
 use mochila_engine::{
     Connection as Engine, ConnectionConfig, Event, LinkId, PeerCredentials, SessionId,
 };
@@ -394,6 +394,7 @@ impl Connection {
 
     fn give_up(&mut self, now: Now, slot: Slot, scratch: &mut Scratch) {
         self.record.leave_link(slot.id.index() as u32);
+        self.tell_of_link(EventKind::Unsubscribe, &slot);
         match slot.end {
             End::Incoming(incoming) => {
                 if matches!(incoming.destination, Destination::Coordinator { .. }) {
@@ -419,6 +420,7 @@ impl Connection {
         self.ready.clear();
         if !std::mem::replace(&mut self.is_over, true) {
             self.node.management.directory().leave(&self.record);
+            self.tell_of_connection(EventKind::ClientDisconnect);
         }
     }
 

@@ -19,6 +19,7 @@ mod refusal;
 mod requests;
 mod scratch;
 mod settlement;
+mod telling;
 mod terminus;
 mod transactions;
 

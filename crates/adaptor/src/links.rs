@@ -53,6 +53,10 @@ impl Links {
         self.slots[index] = Some(slot);
     }
 
+    pub(crate) fn get(&self, id: LinkId) -> Option<&Slot> {
+        self.slots.get(id.index())?.as_ref().filter(|slot| slot.id == id)
+    }
+
     #[inline]
     pub(crate) fn get_mut(&mut self, id: LinkId) -> Option<&mut Slot> {
         self.slots.get_mut(id.index())?.as_mut().filter(|slot| slot.id == id)

@@ -69,3 +69,5 @@ impl Default for Settings {
 pub(crate) const MANAGEMENT: &str = "$management";
 /// What the coordinator of transactions is called where links are shown; it has no address.
 pub(crate) const COORDINATOR: &str = "$coordinator";
+/// The address of what has happened on the node.
+pub(crate) const EVENTS: &str = "$management/events";

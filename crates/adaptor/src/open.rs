@@ -1,5 +1,6 @@
 //! Answering the peer's open: what we offer, and who may connect.
 
+use mochila_broker::EventKind;
 use mochila_management::{Claim, ContainerTaken, PeerIdentity};
 use mochila_wire::performative::Open;
 use mochila_wire::{AmqpError, Map, Symbol, Value, condition};
@@ -47,6 +48,7 @@ impl Connection {
                     offered.push(SOLE_CONNECTION);
                 }
                 self.engine.answer_open(offered, properties);
+                self.tell_of_connection(EventKind::ClientConnect);
                 tracing::debug!(peer = %self.record.peer_address, container, user, "opened");
             }
             Err(ContainerTaken) => {

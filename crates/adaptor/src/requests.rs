@@ -73,7 +73,7 @@ impl Connection {
             lifetime: Some(LifetimePolicy::DeleteOnClose),
             ..QueueSettings::default()
         };
-        let queue = self.node.broker.create_dynamic(settings).map_err(|error| error.to_amqp())?;
+        let queue = self.node.broker.create_private(settings).map_err(|error| error.to_amqp())?;
         self.reply_queues.push((address, Arc::clone(&queue)));
         Ok(queue)
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mochila_broker::{
-    ConsumerOptions, Filters, Mode, Outcome, QueueError, QueueSettings, SharedQueue, Waker,
+    ConsumerOptions, EventKind, Filters, Mode, Outcome, QueueError, QueueSettings, SharedQueue,
+    Waker,
 };
 use mochila_engine::{AttachAnswer, LinkId};
 use mochila_management::{Direction, LinkRecord};
@@ -18,7 +19,7 @@ use mochila_wire::{
 use crate::connection::Connection;
 use crate::incoming::{Destination, Incoming};
 use crate::links::{End, Slot};
-use crate::node::MANAGEMENT;
+use crate::node::{EVENTS, MANAGEMENT};
 use crate::outgoing::Outgoing;
 use crate::{Node, Scratch, coordinator, refusal};
 
@@ -53,7 +54,10 @@ impl Connection {
         let none = || refusal::no_subscription(&peer.name);
         let asked = peer.source.as_ref().ok_or_else(none)?;
         let wanted = Wanted::of_source(asked);
-        let is_management = asked.address.as_deref() == Some(MANAGEMENT) && !asked.dynamic;
+        let own = asked
+            .address
+            .as_deref()
+            .filter(|address| !asked.dynamic && [MANAGEMENT, EVENTS].contains(address));
         let browsing = asked.is_browsing();
         let filters = match &asked.filter {
             Some(set) => Filters::new(set).map_err(|error| error.to_amqp())?,
@@ -70,17 +74,20 @@ impl Connection {
             waker: Waker::new(Arc::clone(&self.waker), id.index() as u32),
         };
         let subscribe = |queue: &SharedQueue| queue.subscribe(now, options.clone());
-        let (queue, owns_queue, consumer) = match is_management {
-            true => {
-                let queue = self.reply_queue(peer)?;
+        let (queue, owns_queue, consumer) = match own {
+            Some(address) => {
+                let queue = match address {
+                    EVENTS => self.event_queue()?,
+                    _ => self.reply_queue(peer)?,
+                };
                 let consumer = subscribe(&queue).map_err(|error| error.to_amqp())?;
                 (queue, true, consumer)
             }
-            false => self.node.link_to(&wanted, subscribe)?,
+            None => self.node.link_to(&wanted, subscribe)?,
         };
         let mut source = source_in_force(asked, &queue, browsing);
         source.filter = (!in_force.is_empty()).then_some(in_force);
-        if is_management {
+        if own.is_some() {
             source.address.clone_from(&asked.address);
         }
         let default_outcome = source.default_outcome.as_ref().and_then(Outcome::of);
@@ -108,6 +115,9 @@ impl Connection {
             owns_queue,
         });
         self.insert_link(id, end, record, scratch);
+        if let Some(slot) = self.links.get(id) {
+            self.tell_of_link(EventKind::Subscribe, slot);
+        }
         // Credit may have come before the answer.
         self.note_state(now, id);
         self.make_ready(id);

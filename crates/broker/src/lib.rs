@@ -13,6 +13,7 @@
 
 mod budget;
 mod error;
+mod events;
 mod line;
 mod message;
 mod messages;
@@ -28,6 +29,7 @@ mod wheel;
 
 pub use budget::{Budget, OverLimit, Reservation};
 pub use error::QueueError;
+pub use events::{Event, EventKind, Feed, Severity, ToldEvent};
 pub use message::{
     Added, Batch, BatchBuilder, Content, Delivery, LargeBody, MessageMeta, Origin, Overlay,
     Segment, Taken,

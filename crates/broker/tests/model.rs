@@ -11,6 +11,8 @@
 mod budget;
 #[path = "../src/error.rs"]
 mod error;
+#[path = "../src/events/mod.rs"]
+mod events;
 #[path = "../src/line.rs"]
 mod line;
 #[path = "../src/message/mod.rs"]

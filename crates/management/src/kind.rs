@@ -2,13 +2,13 @@
 
 use crate::attribute::{Column, Reading, Row, columns};
 use crate::directory::{ConnectionRecord, Directory};
-use crate::entity::{connection, link, node, queue, session};
+use crate::entity::{connection, event, link, node, queue, session};
 use crate::error::{Error, quoted};
 use crate::management::Management;
 use crate::request::{Request, Subject};
 use crate::response::Answer;
 use crate::scope::{LinkAt, Scope, all_links};
-use mochila_broker::SharedQueue;
+use mochila_broker::{SharedQueue, ToldEvent};
 use std::sync::{Arc, LazyLock};
 
 /// A type of entity.
@@ -40,10 +40,11 @@ pub(crate) enum Object {
     Connection(Arc<ConnectionRecord>),
     Session(session::SessionAt),
     Link(LinkAt),
+    Event(Arc<ToldEvent>),
 }
 
 /// Every type there is.
-pub(crate) static KINDS: [Kind; 5] = [
+pub(crate) static KINDS: [Kind; 6] = [
     Kind {
         name: "broker",
         doc: "The node itself. There is one; it needs no name. Numbers with the names of those of a \
@@ -195,6 +196,24 @@ pub(crate) static KINDS: [Kind; 5] = [
             }
         },
     },
+    Kind {
+        name: "event",
+        doc: "Something that has happened lately; the last 1000 are remembered. A receiver on \
+              `$management/events` gets each event when it happens, as a message whose subject is \
+              the event and whose body is a map with `event`, `number`, `severity`, `time` and the \
+              details.",
+        columns: LazyLock::new(|| columns(event::ATTRIBUTES)),
+        operations: &[READ],
+        list: |management| {
+            management.broker().feed().recent().into_iter().map(Object::Event).collect()
+        },
+        find: |management, subject| {
+            let number: Option<u64> = key(subject, "event")?.parse().ok();
+            let mut recent = management.broker().feed().recent().into_iter();
+            let found = recent.find(|event| Some(event.number) == number);
+            found.map(Object::Event).ok_or_else(|| not_found("event", subject))
+        },
+    },
 ];
 
 const READ: Operation = Operation {
@@ -231,13 +250,14 @@ impl Kind {
 impl Object {
     /// Its type.
     pub(crate) fn kind(&self) -> &'static Kind {
-        let [node, queue, connection, session, link] = &KINDS;
+        let [node, queue, connection, session, link, event] = &KINDS;
         match self {
             Object::Node => node,
             Object::Queue(_) => queue,
             Object::Connection(_) => connection,
             Object::Session(_) => session,
             Object::Link(_) => link,
+            Object::Event(_) => event,
         }
     }
 
@@ -249,6 +269,7 @@ impl Object {
             Object::Connection(record) => reading(connection::ATTRIBUTES, Arc::clone(record)),
             Object::Session(session) => reading(session::ATTRIBUTES, session.clone()),
             Object::Link(link) => reading(link::ATTRIBUTES, link.clone()),
+            Object::Event(event) => reading(event::ATTRIBUTES, Arc::clone(event)),
         }
     }
 

@@ -46,8 +46,12 @@ impl Management {
     /// Carries out a request. Whatever is wrong with it, there is a response: errors are a status.
     pub fn handle(&self, now: Now, request: &[u8]) -> Response {
         let (envelope, request) = Request::read(request);
+        let mut wakeups = self.broker.tell_events(now);
         let result = request.and_then(|request| self.perform(now, &request));
-        Response::new(envelope, result)
+        let mut response = Response::new(envelope, result);
+        wakeups.merge(response.wakeups);
+        response.wakeups = wakeups;
+        response
     }
 
     /// The reference of everything that can be asked: the text of `docs/management.md`.

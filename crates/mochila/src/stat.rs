@@ -41,6 +41,8 @@ fn tables(options: &Options, management: &mut Management) -> Outcome<Vec<Table>>
         views::queues(&management.query("queue")?)
     } else if options.subscriptions {
         views::subscriptions(&management.query("link")?, &management.query("session")?)
+    } else if options.events {
+        views::events(&management.query("event")?)
     } else if options.exchanges {
         // A broker without exchanges does not know the type; it has none of them.
         views::exchanges(&management.query("exchange").unwrap_or_default())

@@ -11,6 +11,33 @@ pub(crate) fn value_text(value: &Value) -> String {
     text
 }
 
+/// A moment as a date and a time of day, UTC, from milliseconds since the Unix epoch.
+pub(crate) fn moment_text(ms: i64) -> String {
+    let (mut days, of_day) = (ms.div_euclid(MS_PER_DAY), ms.rem_euclid(MS_PER_DAY));
+    let mut year = 1970;
+    let is_leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days_of = |year: i64| if is_leap(year) { 366 } else { 365 };
+    while days < 0 || days >= days_of(year) {
+        let step = if days < 0 { -1 } else { 1 };
+        days -= if days < 0 { -days_of(year - 1) } else { days_of(year) };
+        year += step;
+    }
+    let mut month = 0;
+    let february = if is_leap(year) { 29 } else { 28 };
+    for len in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if days < len {
+            break;
+        }
+        days -= len;
+        month += 1;
+    }
+    let (seconds, ms) = (of_day / 1_000, of_day % 1_000);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year}-{:02}-{:02} {hour:02}:{minute:02}:{second:02}.{ms:03}", month + 1, days + 1)
+}
+
+const MS_PER_DAY: i64 = 86_400_000;
+
 /// The name of a value's type, as `--print-object-type` prints it.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
@@ -112,4 +139,18 @@ fn write_uuid(text: &mut String, bytes: &[u8; 16]) -> std::fmt::Result {
 fn write_hex(text: &mut String, bytes: &[u8]) -> std::fmt::Result {
     text.push_str("0x");
     bytes.iter().try_for_each(|byte| write!(text, "{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_a_date_and_a_time_of_day() {
+        assert_eq!(moment_text(0), "1970-01-01 00:00:00.000");
+        assert_eq!(moment_text(951_782_400_000), "2000-02-29 00:00:00.000");
+        assert_eq!(moment_text(1_700_000_000_123), "2023-11-14 22:13:20.123");
+        assert_eq!(moment_text(-1), "1969-12-31 23:59:59.999");
+        assert_eq!(moment_text(1_735_689_599_999), "2024-12-31 23:59:59.999");
+    }
 }

@@ -478,6 +478,29 @@ fn messages_are_picked_by_a_selector_to_be_purged_or_moved() {
 }
 
 #[test]
+fn what_has_happened_is_shown_afterwards_and_heard_when_it_happens() {
+    let broker = Broker::start();
+    broker.ok("config add queue small --max-queue-count 10");
+    let mut listener = broker.start_tool("receive -a $management/events -m 2 --timeout 60");
+    broker.ok("send -a small -m 8");
+    let shown = broker.ok("stat --events");
+    let lines: Vec<&str> = shown.lines().collect();
+    let words: Vec<&str> = lines[1].split_whitespace().collect();
+    assert_eq!(words, ["number", "time", "severity", "event", "details"]);
+    let has = |event: &str, details: &str| {
+        lines.iter().any(|line| line.contains(event) && line.contains(details))
+    };
+    assert!(has("queueDeclare", "queue=small"), "{shown}");
+    assert!(has("queueThresholdCrossedUpward", "queue=small count=8"), "{shown}");
+    while listener.try_wait().unwrap().is_none() {
+        // Whoever connects is an event, so the listener hears something in the end.
+        broker.ok("stat -g");
+    }
+    let heard = finished(listener);
+    assert!(heard.success && heard.stdout.contains("event:"), "{}", heard.stdout);
+}
+
+#[test]
 fn statistics_are_shown_of_the_broker_its_queues_connections_and_links() {
     let broker = Broker::start();
     broker.ok("send -a q -m 1500 --content-size 100");

@@ -59,6 +59,8 @@ pub struct Config {
     pub default_flow_stop_threshold_percent: u8,
     /// Filling, in percent of a queue's limit, at which stopped producers may go on.
     pub default_flow_resume_threshold_percent: u8,
+    /// Filling, in percent of a queue's limit, at which operators are told of it; 0 means never.
+    pub default_event_threshold_ratio_percent: u8,
     /// Whether attaching to an address that does not exist makes a queue of that name.
     pub auto_create: bool,
     /// Whether messages get an annotation that says when they came, where a queue does not say.
@@ -201,6 +203,7 @@ impl Default for Config {
             default_queue_limit_bytes: 104_857_600,
             default_flow_stop_threshold_percent: 80,
             default_flow_resume_threshold_percent: 70,
+            default_event_threshold_ratio_percent: 80,
             auto_create: true,
             enable_timestamp: false,
             max_unsettled: 1_000_000,

@@ -125,6 +125,7 @@ fn node(
             max_bytes: config.default_queue_limit_bytes,
             flow_stop_percent: config.default_flow_stop_threshold_percent.into(),
             flow_resume_percent: config.default_flow_resume_threshold_percent.into(),
+            alert_percent: config.default_event_threshold_ratio_percent.into(),
             ingress_timestamp: config.enable_timestamp,
         },
         patterns,

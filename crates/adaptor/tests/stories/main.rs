@@ -9,6 +9,7 @@ mod browsing;
 mod cases;
 mod credit;
 mod dynamic_nodes;
+mod events;
 mod heads;
 mod jms;
 mod kills;

@@ -3,6 +3,7 @@
 use super::{Found, Node, Pattern};
 use crate::budget::Budget;
 use crate::error::QueueError;
+use crate::events::{Event, EventKind, Feed};
 use crate::queue::{DeleteIf, SharedQueue, Statistics};
 use crate::settings::{Arrangement, Defaults, Limits, QueueSettings};
 use crate::sync::{AtomicU64, Ordering};
@@ -97,7 +98,7 @@ impl Broker {
         let patterns = self.patterns.iter();
         let settings = Pattern::of(patterns.map(|(pattern, settings)| (pattern, settings)), name);
         let settings = settings.ok_or_else(|| QueueError::NotFound { name: name.to_owned() })?;
-        match self.add(name, Arc::clone(settings)) {
+        match self.declare(name, Arc::clone(settings)) {
             Ok(queue) | Err(Found::Queue(queue)) => Ok(queue),
             Err(Found::Error(error)) => Err(error),
         }
@@ -109,7 +110,7 @@ impl Broker {
         name: &str,
         settings: QueueSettings,
     ) -> Result<Arc<SharedQueue>, QueueError> {
-        self.add(name, Arc::new(settings)).map_err(|found| match found {
+        self.declare(name, Arc::new(settings)).map_err(|found| match found {
             Found::Queue(_) => QueueError::Exists { name: name.to_owned() },
             Found::Error(error) => error,
         })
@@ -117,6 +118,19 @@ impl Broker {
 
     /// Makes a queue with a name that nobody has used or can guess, for a dynamic terminus.
     pub fn create_dynamic(&self, settings: QueueSettings) -> Result<Arc<SharedQueue>, QueueError> {
+        let queue = self.create_unnamed(settings)?;
+        self.tell_of(&queue);
+        Ok(queue)
+    }
+
+    /// The same for what the node itself sends to one link: no event tells of the queue.
+    pub fn create_private(&self, settings: QueueSettings) -> Result<Arc<SharedQueue>, QueueError> {
+        let queue = self.create_unnamed(settings)?;
+        queue.keep_private();
+        Ok(queue)
+    }
+
+    fn create_unnamed(&self, settings: QueueSettings) -> Result<Arc<SharedQueue>, QueueError> {
         let settings = Arc::new(settings);
         loop {
             let name = self.dynamic_name();
@@ -126,6 +140,37 @@ impl Broker {
                 Err(Found::Error(error)) => return Err(error),
             }
         }
+    }
+
+    fn declare(
+        &self,
+        name: &str,
+        settings: Arc<QueueSettings>,
+    ) -> Result<Arc<SharedQueue>, Found<QueueError>> {
+        let queue = self.add(name, settings)?;
+        self.tell_of(&queue);
+        Ok(queue)
+    }
+
+    fn tell_of(&self, queue: &SharedQueue) {
+        let settings = queue.settings();
+        let event = Event::new(EventKind::QueueDeclare)
+            .with("queue", queue.name())
+            .with("durable", settings.durable)
+            .with("exclusive", settings.exclusive)
+            .with("autoDelete", settings.lifetime.is_some());
+        self.node.feed().raise(event);
+    }
+
+    /// What has happened, for its operators.
+    pub fn feed(&self) -> &Feed {
+        self.node.feed()
+    }
+
+    /// Tells what has happened since the last time, to those who listen. A worker that is about to
+    /// rest does so; whoever asks for the recent events does it first.
+    pub fn tell_events(&self, now: Now) -> Wakeups {
+        self.node.feed().tell(now, &self.node.budget)
     }
 
     /// Deletes a queue, and the messages with it.
@@ -168,6 +213,7 @@ impl Broker {
     /// Does what is due by time, on all queues; lets those go on who have waited for memory.
     pub fn handle_timeout(&self, now: Now) -> Wakeups {
         let mut wakeups = self.node.budget.resume();
+        wakeups.merge(self.tell_events(now));
         for queue in self.node.timers.due(now.mono_ms) {
             wakeups.merge(queue.handle_timeout(now));
         }
@@ -177,7 +223,7 @@ impl Broker {
     /// The next time [`Broker::handle_timeout`] may have something to do: cheap, to be asked by
     /// every worker before it goes to sleep.
     pub fn next_timeout_ms(&self) -> Option<u64> {
-        if self.node.budget.is_resume_due() {
+        if self.node.budget.is_resume_due() || self.node.feed().is_due() {
             return Some(0);
         }
         Some(self.node.timers.next_ms()).filter(|next_ms| *next_ms != u64::MAX)

@@ -8,6 +8,7 @@ pub use broker::{Broker, BrokerSettings};
 pub use pattern::Pattern;
 
 use crate::budget::Budget;
+use crate::events::{Event, EventKind, Feed};
 use crate::queue::{SharedQueue, Statistics};
 use crate::settings::Defaults;
 use crate::sync::{Mutex, RwLock, lock, read, write};
@@ -23,6 +24,7 @@ pub(crate) struct Node {
     budget: Arc<Budget>,
     defaults: Defaults,
     timers: Timers,
+    feed: Feed,
     transactions: TransactionSettings,
     totals: Totals,
     /// The totals of queues that have been deleted.
@@ -40,6 +42,7 @@ impl Node {
             budget,
             defaults,
             timers: Timers::default(),
+            feed: Feed::new(),
             transactions,
             totals: Totals::default(),
             retired: Mutex::new(Statistics::default()),
@@ -61,6 +64,11 @@ impl Node {
 
     pub(crate) fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    /// What has happened.
+    pub(crate) fn feed(&self) -> &Feed {
+        &self.feed
     }
 
     pub(crate) fn timers(&self) -> &Timers {
@@ -94,6 +102,9 @@ impl Node {
             queues.remove(queue.name());
         }
         drop(queues);
+        if !queue.is_private() {
+            self.feed.raise(Event::new(EventKind::QueueDelete).with("queue", queue.name()));
+        }
         let gone = Statistics {
             msg_total_enqueues: statistics.msg_total_enqueues,
             msg_total_dequeues: statistics.msg_total_dequeues + statistics.msg_depth,

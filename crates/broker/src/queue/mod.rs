@@ -4,6 +4,7 @@
 //! a distributor (who gets the next one) and a policy (how much it may hold). [`SharedQueue`] is
 //! the lock around it.
 
+mod alarm;
 mod consumer;
 mod cursor;
 mod distributor;
@@ -44,6 +45,7 @@ use crate::message::{Batch, Stamps};
 use crate::messages::{Dequeued, Messages};
 use crate::settings::{Arrangement, Defaults, Limits, Naming, QueueSettings};
 use crate::wake::{Waker, Wakeups};
+use alarm::{Alarm, Crossing};
 use consumer::{Consumer, Interest};
 use distributor::Distributor;
 use lifetime::{Lifetime, Use};
@@ -69,6 +71,7 @@ pub(crate) struct Queue {
     distributor: Distributor,
     producers: Producers,
     policy: Policy,
+    alarm: Alarm,
     lifetime: Lifetime,
     counters: Counters,
     transacted: Option<Box<Transacted>>,
@@ -125,6 +128,7 @@ impl Queue {
             distributor: Distributor::default(),
             producers: Producers::default(),
             policy: Policy::new(limits, settings.limit_policy),
+            alarm: Alarm::new(&settings, defaults),
             lifetime: Lifetime::new(&settings),
             counters: Counters::default(),
             transacted: None,
@@ -155,6 +159,7 @@ impl Queue {
         self.stamps = Stamps::of(&settings, defaults);
         self.policy.set_limits(limits, settings.limit_policy);
         self.lifetime.set_policy(&settings);
+        self.alarm.set(&settings, defaults);
         if !settings.exclusive {
             self.owner = None;
         }
@@ -415,6 +420,11 @@ impl Queue {
     }
 
     /// What has been dropped, to be passed on or let go of once the lock has been released.
+    /// What has to be told to operators, once the lock has been released.
+    pub(crate) fn take_crossing(&mut self) -> Option<Crossing> {
+        self.alarm.take(&self.policy)
+    }
+
     pub(crate) fn take_dropped(&mut self) -> Dropped {
         std::mem::take(&mut self.dropped)
     }
@@ -504,6 +514,7 @@ impl Queue {
         if self.policy.is_overrun() {
             return self.close();
         }
+        self.alarm.look(now.mono_ms, &self.policy, &self.settings);
         if self.producers.waiting() > 0 && !self.policy.is_closed() {
             let most = u64::from(self.policy.credit(u32::MAX, 1));
             self.producers.call(most, &mut self.wakeups);

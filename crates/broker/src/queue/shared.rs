@@ -1,5 +1,6 @@
 //! The lock around a queue.
 
+use super::alarm::Crossing;
 use super::ring::Dropped;
 use super::showing::Showing;
 use super::{
@@ -31,6 +32,8 @@ pub struct SharedQueue {
     name: Box<str>,
     queue: Mutex<Queue>,
     deleted: AtomicBool,
+    /// Operators are not told of it: it is for the answers of the node itself.
+    private: AtomicBool,
     /// When the node looks at this queue next. Written under the lock of the node's timers.
     timeout_ms: AtomicU64,
     /// Whether its messages have names, to be known without the lock.
@@ -75,6 +78,7 @@ impl SharedQueue {
             queue: Mutex::new(queue),
             is_named,
             deleted: AtomicBool::new(false),
+            private: AtomicBool::new(false),
             timeout_ms: AtomicU64::new(NEVER),
             node: Arc::downgrade(node),
             this: Weak::clone(this),
@@ -90,6 +94,17 @@ impl SharedQueue {
     /// True once it has been deleted.
     pub fn is_deleted(&self) -> bool {
         self.deleted.load(Ordering::Relaxed)
+    }
+
+    /// It is for what the node itself sends to one link: operators are not told of it.
+    pub fn is_private(&self) -> bool {
+        self.private.load(Ordering::Relaxed)
+    }
+
+    /// Operators are not to be told of it.
+    pub(crate) fn keep_private(&self) {
+        // Relaxed: whoever deletes the queue has got it from whoever made it.
+        self.private.store(true, Ordering::Relaxed);
     }
 
     /// What it was asked to be like.
@@ -403,8 +418,19 @@ impl SharedQueue {
 
     /// Does what has to be done after a change, once the lock has been released.
     pub(crate) fn follow(&self, aftermath: Aftermath) -> Wakeups {
-        let Aftermath { showing, mut wakeups, dropped, garbage, compaction, timeout_ms, last } =
-            aftermath;
+        let Aftermath {
+            showing,
+            mut wakeups,
+            dropped,
+            crossing,
+            garbage,
+            compaction,
+            timeout_ms,
+            last,
+        } = aftermath;
+        if let (Some(crossing), Some(node)) = (crossing, self.node.upgrade()) {
+            node.feed().raise(crossing.to_event(self.name()));
+        }
         if let Some(showing) = showing {
             wakeups.merge(self.show(showing));
         }
@@ -444,6 +470,7 @@ pub(crate) struct Aftermath {
     showing: Option<Box<Showing>>,
     wakeups: Wakeups,
     dropped: Dropped,
+    crossing: Option<Crossing>,
     garbage: Vec<Arc<Segment>>,
     compaction: Option<Compaction>,
     timeout_ms: u64,
@@ -457,11 +484,12 @@ impl Aftermath {
         let showing = queue.plan_showing();
         let wakeups = queue.take_wakeups();
         let dropped = queue.take_dropped();
+        let crossing = queue.take_crossing();
         let garbage = queue.messages_mut().take_garbage();
         let compaction = queue.messages_mut().plan_compaction();
         let timeout_ms = queue.next_timeout_ms().unwrap_or(NEVER);
         let last = queue.take_last();
-        Aftermath { showing, wakeups, dropped, garbage, compaction, timeout_ms, last }
+        Aftermath { showing, wakeups, dropped, crossing, garbage, compaction, timeout_ms, last }
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Defaults {
     pub flow_stop_percent: u32,
     /// At so many percent it lets them go on.
     pub flow_resume_percent: u32,
+    /// At so many percent of its limits operators are told of a queue; 0 means never.
+    pub alert_percent: u32,
     /// Whether messages get an annotation that says when they came.
     pub ingress_timestamp: bool,
 }
@@ -21,6 +23,7 @@ impl Default for Defaults {
             max_bytes: 100 * 1024 * 1024,
             flow_stop_percent: 80,
             flow_resume_percent: 70,
+            alert_percent: 80,
             ingress_timestamp: false,
         }
     }
@@ -78,6 +81,7 @@ impl Limits {
         };
         let (stop_count, resume_count) = count.thresholds(percents)?;
         let (stop_bytes, resume_bytes) = bytes.thresholds(percents)?;
+        check_alerts(settings)?;
         Ok(Limits {
             max_count: count.max,
             max_bytes: bytes.max,
@@ -87,6 +91,33 @@ impl Limits {
             resume_bytes,
         })
     }
+}
+
+/// Operators are told that all is well again below the threshold at which they were told.
+fn check_alerts(settings: &QueueSettings) -> Result<(), SettingsError> {
+    let pairs = [
+        (
+            "qpid.alert_count_down",
+            settings.alert_count_down,
+            "qpid.alert_count",
+            settings.alert_count,
+        ),
+        (
+            "qpid.alert_size_down",
+            settings.alert_bytes_down,
+            "qpid.alert_size",
+            settings.alert_bytes,
+        ),
+    ];
+    for (down_name, down, up_name, up) in pairs {
+        if let (Some(down), Some(up)) = (down, up)
+            && down > up
+        {
+            let (larger, smaller) = ((down_name, down), (up_name, up));
+            return Err(SettingsError::Conflict { larger, smaller });
+        }
+    }
+    Ok(())
 }
 
 /// What is asked for in one dimension: messages or bytes.

@@ -46,6 +46,16 @@ pub struct QueueSettings {
     pub flow_stop_bytes: Option<u64>,
     /// Below so many bytes they get credit again.
     pub flow_resume_bytes: Option<u64>,
+    /// Operators are told when there are so many messages; 0 means never.
+    pub alert_count: Option<u64>,
+    /// They are told again when there are no more than so many.
+    pub alert_count_down: Option<u64>,
+    /// Operators are told when there are so many bytes; 0 means never.
+    pub alert_bytes: Option<u64>,
+    /// They are told again when there are no more than so many.
+    pub alert_bytes_down: Option<u64>,
+    /// They are not told of the same again for so long.
+    pub alert_gap_seconds: Option<u64>,
     /// The annotation that gets each message's number in the queue; none if it is not there or
     /// empty.
     pub sequence_key: Option<Box<str>>,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod alarms;
 mod bench;
 mod browsing;
 mod groups;

@@ -1,6 +1,7 @@
 //! The entities: one file, one table of attributes each.
 
 pub(crate) mod connection;
+pub(crate) mod event;
 pub(crate) mod link;
 pub(crate) mod node;
 pub(crate) mod queue;

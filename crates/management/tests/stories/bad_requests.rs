@@ -32,7 +32,10 @@ fn what_is_unknown_is_named() {
     let told = desk.tell(ask("READ").kind("exchange").name("e"));
     assert_eq!(
         told.outcome(),
-        (400, "there is no type 'exchange'; there are broker, queue, connection, session, link")
+        (
+            400,
+            "there is no type 'exchange'; there are broker, queue, connection, session, link, event"
+        )
     );
     let names = Value::List(vec!["name".into(), "colour".into()]);
     let told = desk.tell(ask("QUERY").kind("queue").with("attributeNames", names));

@@ -5,6 +5,7 @@
 mod bad_requests;
 mod connections;
 mod desk;
+mod events;
 mod moving;
 mod queries;
 mod queues;

@@ -7,7 +7,7 @@ use crate::management::ManagementFlags;
 /// Shows a broker's statistics.
 #[derive(Parser, Clone, Debug)]
 #[command(group(ArgGroup::new("show").required(true).args([
-    "general", "connections", "exchanges", "queues", "subscriptions", "memory", "acl",
+    "general", "connections", "exchanges", "queues", "subscriptions", "memory", "acl", "events",
 ])))]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -33,6 +33,9 @@ pub(crate) struct Options {
     /// Show access control list statistics
     #[arg(long)]
     pub(crate) acl: bool,
+    /// Show what has happened lately
+    #[arg(long)]
+    pub(crate) events: bool,
     /// Sort by column name
     #[arg(short = 'S', long, value_name = "colname")]
     pub(crate) sort_by: Option<String>,

@@ -6,6 +6,7 @@ use super::or_dash;
 use crate::management::Entity;
 use crate::table::Format::{Commas, Duration, Kmg, Plain, Yes, YesNo};
 use crate::table::{Column, Table};
+use crate::text::{moment_text, value_text};
 
 /// A column and the attribute that fills it.
 type Field = (Column, &'static str);
@@ -83,6 +84,28 @@ pub(super) fn subscriptions(links: &[Entity], sessions: &[Entity]) -> Table {
         if let Some(cell) = row.last_mut() {
             *cell = session.map_or(Value::Null, |session| session.get("unsettled"));
         }
+    }
+    table
+}
+
+/// What has happened lately, the latest last.
+pub(super) fn events(events: &[Entity]) -> Table {
+    const FIELDS: [Field; 4] = [
+        (Column::new("number", Plain), "name"),
+        (Column::new("time", Plain), "time"),
+        (Column::new("severity", Plain), "severity"),
+        (Column::new("event", Plain), "event"),
+    ];
+    let mut table = listed("Events", &FIELDS, events);
+    table.columns.push(Column::new("details", Plain));
+    for (row, event) in table.rows.iter_mut().zip(events) {
+        if let Value::Timestamp(ms) = row[1] {
+            row[1] = moment_text(ms).into();
+        }
+        let details = event.map("details");
+        let shown =
+            |(key, value): (&Value, &Value)| format!("{}={}", value_text(key), value_text(value));
+        row.push(Value::from(details.iter().map(shown).collect::<Vec<_>>().join(" ")));
     }
     table
 }

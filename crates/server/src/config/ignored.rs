@@ -23,7 +23,6 @@ pub(super) static IGNORED: &[Ignored] = &[
     Ignored::with_value("sasl-config"),
     Ignored::flag("tcp-nodelay"),
     Ignored::with_value("known-hosts-url"),
-    Ignored::with_value("default-event-threshold-ratio"),
     Ignored::with_value("link-maintenance-interval"),
     Ignored::with_value("link-heartbeat-interval"),
     Ignored::with_value("dtx-default-timeout"),

@@ -274,6 +274,13 @@ pub(super) static SETTINGS: &[Setting] = &[
     ),
     setting!(
         Queues,
+        "default-event-threshold-ratio",
+        PERCENT,
+        bounded default_event_threshold_ratio_percent 0..=100,
+        "Filling, in percent of a queue's limit, at which an event tells of it. 0 means never"
+    ),
+    setting!(
+        Queues,
         "auto-create",
         YES_NO,
         auto_create,

@@ -1,0 +1,122 @@
+//! Telling operators that a queue grows, before its limits are reached.
+
+use super::policy::Policy;
+use crate::events::{Event, EventKind};
+use crate::settings::{Defaults, QueueSettings};
+
+/// Watches the depth of a queue: messages and bytes, each with a threshold to be told of and a
+/// lower one below which all is well again.
+///
+/// ```text
+///          as much as the upper threshold, and the gap is over
+///   calm ──────────────────────────────────────────────────────▶ raised
+///        ◀──────────────────────────────────────────────────────
+///          no more than the lower threshold
+/// ```
+#[derive(Debug, Default)]
+pub(crate) struct Alarm {
+    /// Upper thresholds that nobody has set are at so many percent of the limits.
+    percent: u8,
+    /// Some have been set.
+    is_explicit: bool,
+    /// Which of the two, messages and bytes, are raised.
+    raised: [bool; 2],
+    /// Whether an upward, or a downward, crossing has to be told.
+    crossed: Option<bool>,
+    /// No upward crossing is told before that.
+    quiet_until_ms: u64,
+}
+
+/// A threshold that a queue has crossed, and how much it held then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Crossing {
+    is_upward: bool,
+    messages: u64,
+    bytes: u64,
+}
+
+impl Alarm {
+    pub(crate) fn new(settings: &QueueSettings, defaults: &Defaults) -> Alarm {
+        let mut alarm = Alarm::default();
+        alarm.set(settings, defaults);
+        alarm
+    }
+
+    /// Other thresholds are in force from now on.
+    pub(crate) fn set(&mut self, settings: &QueueSettings, defaults: &Defaults) {
+        let set = [
+            settings.alert_count,
+            settings.alert_count_down,
+            settings.alert_bytes,
+            settings.alert_bytes_down,
+        ];
+        self.is_explicit = set.iter().any(Option::is_some);
+        self.percent = u8::try_from(defaults.alert_percent).unwrap_or(u8::MAX);
+    }
+
+    /// Looks at the depth after a change.
+    #[inline]
+    pub(crate) fn look(&mut self, now_ms: u64, policy: &Policy, settings: &QueueSettings) {
+        let limits = policy.limits();
+        let maxima = [limits.max_count, limits.max_bytes];
+        for (index, depth) in [policy.messages(), policy.bytes()].into_iter().enumerate() {
+            // In hundredths, so that nothing has to be divided.
+            let depth = depth.saturating_mul(100);
+            let usual = maxima[index].saturating_mul(self.percent.into());
+            let (up, down) = match self.is_explicit {
+                true => explicit(settings, index, usual),
+                false => (usual, usual / 2),
+            };
+            let is_crossed = if self.raised[index] { depth <= down } else { depth >= up && up > 0 };
+            if is_crossed {
+                self.cross(index, now_ms, settings);
+            }
+        }
+    }
+
+    /// What has to be told, if anything.
+    #[inline]
+    pub(crate) fn take(&mut self, policy: &Policy) -> Option<Crossing> {
+        let is_upward = self.crossed.take()?;
+        let (messages, bytes) = (policy.messages(), policy.bytes());
+        Some(Crossing { is_upward, messages, bytes })
+    }
+
+    #[cold]
+    fn cross(&mut self, index: usize, now_ms: u64, settings: &QueueSettings) {
+        let is_upward = !self.raised[index];
+        if is_upward {
+            if now_ms < self.quiet_until_ms {
+                return;
+            }
+            let gap_seconds = settings.alert_gap_seconds.unwrap_or(USUAL_GAP_SECONDS);
+            self.quiet_until_ms = now_ms.saturating_add(gap_seconds * 1_000);
+        }
+        self.raised[index] = is_upward;
+        self.crossed = Some(is_upward);
+    }
+}
+
+impl Crossing {
+    pub(crate) fn to_event(self, queue: &str) -> Event {
+        let kind = match self.is_upward {
+            true => EventKind::ThresholdUpward,
+            false => EventKind::ThresholdDownward,
+        };
+        Event::new(kind).with("queue", queue).with("count", self.messages).with("size", self.bytes)
+    }
+}
+
+/// Thresholds that have been set, in hundredths; the upper one follows from the limit if it has
+/// not, and the lower one from the upper one.
+fn explicit(settings: &QueueSettings, index: usize, usual: u64) -> (u64, u64) {
+    let (up, down) = match index {
+        0 => (settings.alert_count, settings.alert_count_down),
+        _ => (settings.alert_bytes, settings.alert_bytes_down),
+    };
+    let up = up.map_or(usual, |up| up.saturating_mul(100));
+    (up, down.map_or(up / 2, |down| down.saturating_mul(100)))
+}
+
+/// An upward crossing is told once in so long.
+const USUAL_GAP_SECONDS: u64 = 60;

@@ -1,6 +1,7 @@
 //! What a message belongs to: its group.
 
 use crate::settings::{NameSource, Naming};
+use mochila_wire::section::Section;
 use mochila_wire::types::Type;
 use mochila_wire::{RawValue, Sections};
 use std::io::Write;
@@ -17,6 +18,11 @@ pub(crate) struct MessageNames {
     queue: usize,
     names: Vec<FoundName>,
     texts: Vec<u8>,
+    /// What stood in front of a name that was found among application properties, from where they
+    /// begin: a message in which the same bytes stand there has its name in the same place.
+    before: Vec<u8>,
+    /// How long that name was.
+    len_there: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +69,7 @@ impl MessageNames {
 
     pub(crate) fn learn(&mut self, queue: usize, naming: Arc<Naming>) {
         self.clear();
+        self.before.clear();
         self.queue = queue;
         self.naming = Some(naming);
     }
@@ -75,12 +82,22 @@ impl MessageNames {
 
     pub(crate) fn start(&mut self, naming: &Arc<Naming>) {
         self.clear();
+        self.before.clear();
         self.naming = Some(Arc::clone(naming));
     }
 
     /// Finds the name of the next message.
     pub(crate) fn push(&mut self, sections: &Sections, bytes: &[u8]) {
         let Some(naming) = self.naming.take() else { return };
+        if let Some(start) = self.same_place(sections, bytes) {
+            let (len, place) = (self.len_there, Place::Message);
+            let is_last = ends_group(sections, bytes);
+            let found = FoundName { hash: 0, start: start as u32, len, place, is_last };
+            let hash = naming.hash(&bytes[found.range()]);
+            self.names.push(FoundName { hash, ..found });
+            self.naming = Some(naming);
+            return;
+        }
         let (value, is_last) = look_up(&naming.source, sections, bytes);
         let name = match value.and_then(|value| self.text(value, bytes)) {
             Some((place, start, name)) => {
@@ -98,8 +115,32 @@ impl MessageNames {
             Place::Texts => naming.hash(&self.texts[name.range()]),
             Place::Default | Place::Nowhere => name.hash,
         };
+        if name.place == Place::Message && matches!(naming.source, NameSource::Application(_)) {
+            self.note_place(sections, bytes, name);
+        }
         self.names.push(FoundName { hash, ..name });
         self.naming = Some(naming);
+    }
+
+    /// Where the name begins, if the message begins its application properties as the last one did.
+    #[inline]
+    fn same_place(&self, sections: &Sections, bytes: &[u8]) -> Option<usize> {
+        let section = sections.range(Section::ApplicationProperties);
+        let start = section.start + self.before.len();
+        let is_same = !self.before.is_empty()
+            && start + self.len_there as usize <= section.end
+            && bytes[section.start..start] == self.before[..];
+        is_same.then_some(start)
+    }
+
+    /// Notes what stands in front of a name.
+    fn note_place(&mut self, sections: &Sections, bytes: &[u8], name: FoundName) {
+        let start = sections.range(Section::ApplicationProperties).start;
+        self.before.clear();
+        if name.start as usize - start <= MOST_BEFORE {
+            self.before.extend_from_slice(&bytes[start..name.start as usize]);
+            self.len_there = name.len;
+        }
     }
 
     /// The name of one message, whose bytes are got if they are needed; `None` if it has none.
@@ -145,12 +186,22 @@ fn look_up<'a>(
     let mut properties = sections.raw_properties(bytes);
     let group_id = properties.as_mut().and_then(|properties| properties.nth(GROUP_ID));
     let sequence = properties.and_then(|mut properties| properties.next());
-    let is_last = sequence.and_then(RawValue::as_i64).is_some_and(|number| number as u32 == LAST);
+    let is_last = is_end(sequence);
     let value = match source {
         NameSource::GroupId => group_id,
         NameSource::Application(name) => sections.application_property(bytes, name),
     };
     (value, is_last)
+}
+
+/// Whether the message is the last of its group.
+fn ends_group(sections: &Sections, bytes: &[u8]) -> bool {
+    let properties = sections.raw_properties(bytes);
+    is_end(properties.and_then(|mut properties| properties.nth(GROUP_ID + 1)))
+}
+
+fn is_end(sequence: Option<RawValue<'_>>) -> bool {
+    sequence.and_then(RawValue::as_i64).is_some_and(|number| number as u32 == LAST)
 }
 
 /// Writes a value that is no text as Qpid does: 7 and "7" are one name.
@@ -186,6 +237,8 @@ fn write_text(out: &mut Vec<u8>, value: RawValue<'_>) -> Option<()> {
 
 /// The places of `group-id` and, after it, `group-sequence` in the properties.
 const GROUP_ID: usize = 10;
+/// Names are looked for in the same place if no more than so many bytes stand in front of them.
+const MOST_BEFORE: usize = 128;
 /// The group-sequence that ends a group: -1 in JMS.
 const LAST: u32 = u32::MAX;
 
@@ -235,6 +288,35 @@ mod tests {
         for number in [Value::Int(7), Value::Ulong(7), Value::Ubyte(7), Value::Double(7.0)] {
             assert_eq!(found(&naming, &coloured(number)), text);
         }
+    }
+
+    #[test]
+    fn a_name_is_found_in_the_same_place_and_in_another_one() {
+        let naming = naming(Some("colour"), None);
+        let mut names = MessageNames::default();
+        names.start(&naming);
+        let mut other = Message::of_value("body");
+        other.set_application_property("shape", "round");
+        other.set_application_property("colour", "blue");
+        let mut last = coloured("grey");
+        last.properties_mut().group_sequence = Some(u32::MAX);
+        let none = Message::of_value("colour");
+        let messages =
+            [coloured("blue"), coloured("grey"), coloured("black"), other, coloured("red"), last];
+        let messages = [&messages[..], &[none, coloured(7u32), coloured("teal")]].concat();
+        let mut found = Vec::new();
+        for (index, message) in messages.iter().enumerate() {
+            let bytes = message.to_bytes();
+            names.push(&scan(&bytes, &Limits::DEFAULT).unwrap(), &bytes);
+            let name = names.get(index, || &bytes).unwrap();
+            assert_eq!(name.hash, naming.hash(name.name));
+            found.push((String::from_utf8(name.name.to_vec()).unwrap(), name.is_last));
+        }
+        let expected =
+            ["blue", "grey", "black", "blue", "red", "grey", "qpid.no-group", "7", "teal"];
+        let expected: Vec<_> =
+            expected.iter().enumerate().map(|(at, name)| ((*name).to_owned(), at == 5)).collect();
+        assert_eq!(found, expected);
     }
 
     #[test]

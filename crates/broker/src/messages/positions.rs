@@ -147,7 +147,7 @@ impl Positions {
                 Ordering::Greater => None,
             };
         }
-        let pages = self.pages.as_ref()?;
+        let pages = self.pages.as_ref().filter(|_| self.len > 0)?;
         let (number, page) = pages.next(from / PAGE)?;
         if number != from / PAGE {
             return page.next(number, number * PAGE);

@@ -77,23 +77,29 @@ impl Messages {
     /// Gives a consumer messages of its groups and of free ones, in order, and names where they
     /// stood.
     ///
-    /// `next` finds the first of a set, not before a position, that the consumer may have. No more
+    /// `next` finds the first ones of a set, not before a position, that the consumer may have. No more
     /// than `picks.free` of them begin with another group, or are in none.
     pub(crate) fn acquire_grouped(
         &mut self,
         mut picks: Picks,
         mut taker: Taker,
-        mut next: impl FnMut(&Positions, u64) -> Option<u64>,
+        mut next: impl FnMut(&Positions, u64) -> Option<Run>,
         runs: &mut Vec<Run>,
         out: &mut Taken,
     ) -> Acquired {
         let mut acquired = Acquired { messages: 0, bytes: 0, expired: Dequeued::default(), end: 0 };
         let mut segment = None;
         let mut run = Run::new(0, 0);
+        // Free ones that have been found: nobody else takes them meanwhile.
+        let mut found = Run::new(0, 0);
         while acquired.messages < picks.most && acquired.expired.messages() < picks.most_expired {
             let Order::Groups(groups) = &mut self.order else { break };
-            let free = if picks.free > 0 { next(groups.free(), acquired.end) } else { None };
+            if found.len == 0 && picks.free > 0 {
+                found = next(groups.free(), acquired.end).unwrap_or(found);
+            }
+            let free = Some(found.first).filter(|_| found.len > 0 && picks.free > 0);
             let owned = groups.owned(taker.slot).and_then(|owned| next(owned, acquired.end));
+            let owned = owned.map(|owned| owned.first);
             let Some(position) = owned.into_iter().chain(free).min() else { break };
             let (number, index) = (position / BLOCK, index_of(position));
             let block = self.entries.block_mut(number).expect("what is available has an entry");
@@ -105,6 +111,7 @@ impl Messages {
                 acquired.expired.merge(self.dequeue(number, 1 << index, NOBODY));
                 // The next one of its group stands behind it.
                 acquired.end = position + 1;
+                found.len = 0;
                 continue;
             }
             let len = entry.len as usize;
@@ -118,7 +125,10 @@ impl Messages {
             entry.holder = taker.slot;
             entry.flags |= Flags::WAS_ACQUIRED;
             groups.acquire(position, link, taker.slot);
-            picks.free -= u64::from(free == Some(position));
+            if free == Some(position) {
+                picks.free -= 1;
+                found = Run::new(found.first + 1, found.len - 1);
+            }
             taker.bytes = taker.bytes.saturating_sub(len);
             acquired.messages += 1;
             acquired.bytes += len;

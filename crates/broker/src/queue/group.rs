@@ -46,10 +46,7 @@ impl Queue {
         let acquired = self.messages.acquire_grouped(
             picks,
             taker,
-            |positions, from| {
-                let next = distributor.next(id, Eligible::some(positions), from);
-                next.map(|run| run.first)
-            },
+            |positions, from| distributor.next(id, Eligible::some(positions), from),
             &mut runs,
             out,
         );

@@ -149,10 +149,12 @@ impl Groups {
 
     /// Messages have been enqueued; each has its link.
     pub(crate) fn enqueued(&mut self, entries: &mut Entries, added: Run) {
+        // Those that anybody may take are mostly neighbours.
+        let mut free = Run::new(added.first, 0);
         for position in added.first..added.end() {
             let number = entries.link_mut(position).group;
             if number == UNGROUPED {
-                self.free.insert(Run::new(position, 1));
+                self.note_free(&mut free, position);
                 continue;
             }
             let group = self.directory.group_mut(number);
@@ -160,12 +162,24 @@ impl Groups {
             let was_empty = group.oldest().is_none();
             group.insert(entries, position);
             if was_empty {
-                let seat = self.seat(number);
-                self.reseat(None, seat);
+                match self.seat(number) {
+                    Some(Seat::Free(position)) => self.note_free(&mut free, position),
+                    seat => self.reseat(None, seat),
+                }
             }
         }
+        self.free.insert(free);
         self.links += added.len;
         self.charge();
+    }
+
+    /// Adds one that anybody may take to a run of others, which is put among them when it ends.
+    fn note_free(&mut self, run: &mut Run, position: u64) {
+        if run.end() == position {
+            run.len += 1;
+        } else {
+            self.free.insert(std::mem::replace(run, Run::new(position, 1)));
+        }
     }
 
     /// A consumer acquires a message that it may take: the oldest of its group.

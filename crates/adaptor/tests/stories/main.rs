@@ -7,6 +7,7 @@ mod attaching;
 mod bench;
 mod browsing;
 mod cases;
+mod coordinator;
 mod credit;
 mod dynamic_nodes;
 mod events;

@@ -1,164 +1,14 @@
-//! Transactions as their controllers see them (part 4).
+//! What is sent and settled in transactions (part 4, 4.4).
 
-use crate::bench::raw::{framed, receiving};
-use crate::bench::{Bench, Client, Got, Link, Setup, bytes_of, text};
+use crate::bench::control::{accepted, control, counts, holding, texts, why, within};
+use crate::bench::raw::{framed, receiving, sending};
+use crate::bench::{Bench, Setup, bytes_of, text};
+use mochila_broker::DeleteIf;
 use mochila_broker::settings::QueueSettings;
-use mochila_broker::{DeleteIf, TransactionTotals};
 use mochila_engine::{AttachRequest, Delivery};
-use mochila_wire::message::Body;
-use mochila_wire::performative::{Flow, ReceiverSettleMode, Role, Transfer};
+use mochila_wire::performative::{Flow, Role, Transfer};
 use mochila_wire::transaction::{Declare, Discharge};
-use mochila_wire::{
-    AmqpError, Coordinator, Decode, DeliveryState, Encode, Map, Message, Source, Symbol, Target,
-    Value, condition,
-};
-
-/// A transaction's id.
-type Id = Box<[u8]>;
-
-/// A state within a transaction.
-fn within(id: &Id, outcome: Option<DeliveryState>) -> DeliveryState {
-    DeliveryState::Transactional { txn_id: id.clone(), outcome: outcome.map(Box::new) }
-}
-
-fn accepted(id: &Id) -> DeliveryState {
-    within(id, Some(DeliveryState::Accepted))
-}
-
-/// A message to the coordinator.
-fn control(body: &impl Encode) -> Vec<u8> {
-    Message {
-        body: Body::Value(Value::from_bytes(&body.to_bytes()).unwrap()),
-        ..Message::default()
-    }
-    .to_bytes()
-}
-
-/// The error of a rejection.
-fn why(state: &DeliveryState) -> AmqpError {
-    match state {
-        DeliveryState::Rejected { error: Some(error) } => (**error).clone(),
-        other => panic!("{other:?} is no rejection with a reason"),
-    }
-}
-
-impl Bench {
-    /// Attaches a link to the coordinator.
-    fn controller(&mut self, client: Client) -> Link {
-        self.controller_of(client, Source::default())
-    }
-
-    fn controller_of(&mut self, client: Client, source: Source) -> Link {
-        let capabilities = vec!["amqp:local-transactions".into()];
-        let target = Coordinator { capabilities }.into();
-        let name = format!("controller-{}", self.now.mono_ms + u64::from(rand_id()));
-        self.attach(client, AttachRequest::sender(name, source, target))
-    }
-
-    /// Asks the coordinator for something, and tells its answer.
-    fn ask_for(&mut self, controller: Link, body: &impl Encode) -> DeliveryState {
-        self.states(controller);
-        self.send_bytes(controller, &control(body), false);
-        self.states(controller).pop().expect("the coordinator answers")
-    }
-
-    fn declare(&mut self, controller: Link) -> Id {
-        match self.ask_for(controller, &Declare::default()) {
-            DeliveryState::Declared { txn_id } => txn_id,
-            other => panic!("{other:?} is no transaction"),
-        }
-    }
-
-    fn discharge(&mut self, controller: Link, id: &Id, fail: bool) -> DeliveryState {
-        self.ask_for(controller, &Discharge { txn_id: id.clone(), fail })
-    }
-
-    fn commit(&mut self, controller: Link, id: &Id) {
-        assert_eq!(self.discharge(controller, id, false), DeliveryState::Accepted);
-    }
-
-    fn roll_back(&mut self, controller: Link, id: &Id) {
-        assert_eq!(self.discharge(controller, id, true), DeliveryState::Accepted);
-    }
-
-    /// Sends messages within a transaction.
-    fn send_within(&mut self, sender: Link, id: &Id, bodies: &[&str]) {
-        for body in bodies {
-            self.post_within(sender, id, &text(body).to_bytes(), false);
-        }
-        self.run();
-    }
-
-    fn post_within(&mut self, sender: Link, id: &Id, bytes: &[u8], settled: bool) {
-        let state = within(id, None);
-        let delivery = Delivery { state: Some(&state), settled, ..Delivery::default() };
-        self.post(sender, &delivery, bytes);
-    }
-
-    /// Accepts deliveries within a transaction.
-    fn accept_within(&mut self, got: &[Got], id: &Id, settled: bool) {
-        got.iter().for_each(|got| self.conclude(got, accepted(id), settled));
-    }
-
-    fn totals(&self) -> (u64, u64, u64) {
-        let TransactionTotals { open, committed, rolled_back } =
-            self.node.broker.transaction_totals();
-        (open, committed, rolled_back)
-    }
-
-    /// The messages that a newcomer gets, who gives them back.
-    fn all_of(&mut self, queue: &str) -> Vec<Message> {
-        let client = self.client();
-        let receiver = self.receiver(client, queue, 100);
-        let messages = self.got(receiver).iter().map(Got::message).collect();
-        self.close_link(receiver);
-        messages
-    }
-}
-
-/// A number that no other controller has.
-fn rand_id() -> u32 {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// A client with a controller, and a queue with these messages, which its receiver holds.
-fn holding(bodies: &[&str], source: Source) -> (Bench, Client, Link, Vec<Got>) {
-    let mut bench = Bench::new();
-    let client = bench.client();
-    let controller = bench.controller(client);
-    let sender = bench.sender(client, "q");
-    for body in bodies {
-        bench.send(sender, &text(body));
-    }
-    let receiver = bench.receiver_of(client, source, bodies.len() as u32);
-    let got = bench.got(receiver);
-    assert_eq!(got.len(), bodies.len());
-    (bench, client, controller, got)
-}
-
-fn texts(messages: &[Message]) -> Vec<String> {
-    let content = |message: &Message| message.body.content().expect("text");
-    messages.iter().map(|it| String::from_utf8(content(it)).unwrap()).collect()
-}
-
-fn counts(messages: &[Message]) -> Vec<u32> {
-    messages.iter().map(|it| it.header.unwrap_or_default().delivery_count).collect()
-}
-
-#[test]
-fn the_coordinator_says_what_it_can_do() {
-    let mut bench = Bench::new();
-    let client = bench.client();
-    let controller = bench.controller(client);
-    let answer = bench.answer(controller).target.unwrap();
-    let mochila_wire::TargetArchetype::Coordinator(coordinator) = answer else { panic!() };
-    let named: Vec<&str> = coordinator.capabilities.iter().map(Symbol::as_str).collect();
-    let expected =
-        ["amqp:local-transactions", "amqp:multi-txns-per-ssn", "amqp:multi-ssns-per-txn"];
-    assert_eq!(named, expected);
-}
+use mochila_wire::{Coordinator, DeliveryState, Encode, Map, Source, Target, Value, condition};
 
 #[test]
 fn messages_sent_within_a_transaction_are_there_when_it_is_discharged() {
@@ -357,30 +207,6 @@ fn several_transactions_on_one_session_do_not_mix() {
 }
 
 #[test]
-fn a_transaction_may_be_used_on_another_session_of_its_connection() {
-    let mut bench = Bench::new();
-    let client = bench.client();
-    let controller = bench.controller(client);
-    bench.begin_again(client);
-    let sender = bench.sender(client, "q");
-    let id = bench.declare(controller);
-    bench.send_within(sender, &id, &["a"]);
-    bench.commit(controller, &id);
-    assert_eq!(bench.depth("q"), 1);
-}
-
-#[test]
-fn a_transaction_is_unknown_on_another_connection() {
-    let mut bench = Bench::new();
-    let (client, other) = (bench.client(), bench.client());
-    let controller = bench.controller(client);
-    let id = bench.declare(controller);
-    let sender = bench.sender(other, "q");
-    bench.send_within(sender, &id, &["a"]);
-    assert_eq!(bench.detach_error(sender).condition, condition::TRANSACTION_UNKNOWN_ID);
-}
-
-#[test]
 fn a_delivery_that_is_in_one_transaction_cannot_be_in_another() {
     let (mut bench, client, controller, got) = holding(&["a"], Source::at("q"));
     let other = bench.controller(client);
@@ -473,81 +299,6 @@ fn i6_what_is_deleted_with_its_queue_is_not_dequeued_again_by_a_transaction() {
 }
 
 #[test]
-fn a_transaction_that_takes_too_long_is_rolled_back() {
-    let (mut bench, client, controller, got) = holding(&["a", "b"], Source::at("q"));
-    let sender = bench.sender(client, "to");
-    let id = bench.declare(controller);
-    bench.advance(30_000);
-    let later = bench.declare(controller);
-    bench.send_within(sender, &id, &["x"]);
-    bench.accept_within(&got[..1], &id, true);
-    bench.accept_within(&got[1..], &id, false);
-    bench.advance(30_000);
-    assert_eq!(bench.totals(), (1, 0, 1));
-    assert_eq!(texts(&bench.all_of("q")), ["a"], "what was settled is there again");
-    bench.send_within(sender, &id, &["y"]);
-    let states = bench.states(sender);
-    let reason = why(states[1].outcome().unwrap());
-    assert_eq!(reason.condition, condition::TRANSACTION_ROLLBACK);
-    let answer = bench.discharge(controller, &id, false);
-    assert_eq!(why(&answer).condition, condition::TRANSACTION_TIMEOUT);
-    assert_eq!(bench.depth("to"), 0);
-    bench.commit(controller, &later);
-    bench.settle(&got[1], DeliveryState::Accepted);
-    assert_eq!(bench.numbers("q").msg_depth, 1);
-}
-
-#[test]
-fn a_transaction_that_has_failed_can_be_rolled_back_without_complaint() {
-    let mut bench = Bench::new();
-    let client = bench.client();
-    let controller = bench.controller(client);
-    let id = bench.declare(controller);
-    bench.advance(60_000);
-    bench.roll_back(controller, &id);
-}
-
-#[test]
-fn without_a_timeout_a_transaction_stays_open() {
-    let mut bench = Bench::with(|setup: &mut Setup| setup.broker.transactions.timeout_ms = 0);
-    let client = bench.client();
-    let controller = bench.controller(client);
-    let id = bench.declare(controller);
-    bench.advance(24 * 3_600_000);
-    bench.commit(controller, &id);
-}
-
-#[test]
-fn transactions_end_with_their_controller_their_session_and_their_connection() {
-    for how in 0..4 {
-        let (mut bench, client, controller, got) = holding(&["a", "b"], Source::at("q"));
-        let sender = bench.sender(client, "to");
-        let id = bench.declare(controller);
-        bench.send_within(sender, &id, &["x"]);
-        bench.accept_within(&got[..1], &id, true);
-        bench.accept_within(&got[1..], &id, false);
-        match how {
-            0 => bench.close_link(controller),
-            1 => {
-                let session = bench.session(client);
-                bench.engine(client).end(session, None);
-                bench.run();
-            }
-            2 => bench.close(client),
-            _ => bench.kill(client),
-        }
-        assert_eq!(bench.totals(), (0, 0, 1), "way {how}");
-        let again = bench.all_of("q");
-        let expected: &[&str] = if how == 0 { &["a"] } else { &["a", "b"] };
-        assert_eq!(texts(&again), expected, "way {how}: what was not settled is still held");
-        // Whether somebody has dealt with it nobody knows if the connection broke.
-        assert_eq!(counts(&again)[0], u32::from(how == 3), "way {how}");
-        assert_eq!(bench.depth("to"), 0);
-        bench.expect_nothing_left();
-    }
-}
-
-#[test]
 fn what_a_link_has_settled_is_its_transactions_when_the_link_is_gone() {
     for fail in [true, false] {
         let (mut bench, _, controller, got) = holding(&["a", "b"], Source::at("q"));
@@ -560,82 +311,6 @@ fn what_a_link_has_settled_is_its_transactions_when_the_link_is_gone() {
         assert_eq!(bench.all_of("q").len(), if fail { 2 } else { 0 });
         bench.expect_nothing_left();
     }
-}
-
-#[test]
-fn what_is_sent_settled_to_the_coordinator_ends_its_link() {
-    let mut bench = Bench::new();
-    let client = bench.client();
-    let controller = bench.controller(client);
-    bench.send_bytes(controller, &control(&Declare::default()), true);
-    assert_eq!(bench.detach_error(controller).condition, condition::NOT_ALLOWED);
-    assert_eq!(bench.totals(), (0, 0, 0));
-}
-
-#[test]
-fn what_the_coordinator_does_not_understand_is_rejected() {
-    let mut bench = Bench::new();
-    let client = bench.client();
-    let controller = bench.controller(client);
-    for bytes in [text("declare").to_bytes(), bytes_of(10), control(&DeliveryState::Accepted)] {
-        bench.send_bytes(controller, &bytes, false);
-        let states = bench.states(controller);
-        assert_eq!(why(&states[0]).condition, condition::DECODE_ERROR);
-    }
-    let global = Declare { global_id: Some(Value::from("xa")) };
-    let answer = bench.ask_for(controller, &global);
-    assert_eq!(why(&answer).condition, condition::NOT_IMPLEMENTED);
-    for id in [&b""[..], b"12345678", b"a long id that is none of ours"] {
-        let answer = bench.discharge(controller, &Box::from(id), false);
-        assert_eq!(why(&answer).condition, condition::TRANSACTION_UNKNOWN_ID);
-    }
-}
-
-#[test]
-fn a_controller_that_knows_no_rejection_is_detached_instead() {
-    let mut bench = Bench::new();
-    let client = bench.client();
-    let outcomes = vec!["amqp:accepted:list".into()];
-    let controller = bench.controller_of(client, Source { outcomes, ..Source::default() });
-    let id = bench.declare(controller);
-    let unknown = Discharge { txn_id: Box::from(*b"none"), fail: false };
-    bench.send_bytes(controller, &control(&unknown), false);
-    assert_eq!(bench.detach_error(controller).condition, condition::TRANSACTION_UNKNOWN_ID);
-    assert_eq!(bench.totals(), (0, 0, 1), "{id:?} went with its controller");
-}
-
-#[test]
-fn another_controller_cannot_discharge_a_transaction() {
-    let mut bench = Bench::new();
-    let client = bench.client();
-    let (controller, other) = (bench.controller(client), bench.controller(client));
-    let id = bench.declare(controller);
-    let answer = bench.discharge(other, &id, false);
-    assert_eq!(why(&answer).condition, condition::TRANSACTION_UNKNOWN_ID);
-    bench.commit(controller, &id);
-}
-
-#[test]
-fn transactions_of_a_session_are_bounded_and_so_is_what_each_does() {
-    let mut bench = Bench::with(|setup: &mut Setup| {
-        setup.broker.transactions.max_per_session = 2;
-        setup.broker.transactions.max_operations = 3;
-    });
-    let client = bench.client();
-    let controller = bench.controller(client);
-    let sender = bench.sender(client, "q");
-    let ids = [bench.declare(controller), bench.declare(controller)];
-    let answer = bench.ask_for(controller, &Declare::default());
-    assert_eq!(why(&answer).condition, condition::RESOURCE_LIMIT_EXCEEDED);
-    bench.send_within(sender, &ids[0], &["a", "b", "c"]);
-    bench.send_within(sender, &ids[1], &["a", "b", "c", "d"]);
-    let told = bench.states(sender);
-    assert_eq!(why(told[6].outcome().unwrap()).condition, condition::TRANSACTION_ROLLBACK);
-    bench.commit(controller, &ids[0]);
-    let answer = bench.discharge(controller, &ids[1], false);
-    assert_eq!(why(&answer).condition, condition::TRANSACTION_ROLLBACK);
-    assert_eq!(bench.depth("q"), 3);
-    bench.declare(controller);
 }
 
 #[test]
@@ -680,20 +355,6 @@ fn one_disposition_settles_a_range_in_a_transaction() {
 }
 
 #[test]
-fn a_receiver_that_wants_to_settle_second_hears_of_the_discharge() {
-    let mut bench = Bench::new();
-    let client = bench.client();
-    let target = Coordinator::default().into();
-    let request = AttachRequest {
-        rcv_settle_mode: ReceiverSettleMode::Second,
-        ..AttachRequest::sender("second", Source::default(), target)
-    };
-    let controller = bench.attach(client, request);
-    let id = bench.declare(controller);
-    assert_eq!(bench.discharge(controller, &id, false), DeliveryState::Accepted);
-}
-
-#[test]
 fn a_discharge_that_comes_with_what_it_discharges_counts_all_of_it() {
     // All in one piece of input, as a client writes that does not wait.
     let mut bench = Bench::new();
@@ -715,9 +376,9 @@ fn a_discharge_that_comes_with_what_it_discharges_counts_all_of_it() {
 fn the_state_of_the_first_frame_says_to_which_transaction_a_delivery_belongs() {
     let mut bench = Bench::new();
     let raw = bench.raw_begun();
-    let mut attach = crate::bench::raw::sending(0, "q");
+    let mut attach = sending(0, "q");
     bench.say(raw, 0, &attach);
-    attach = crate::bench::raw::sending(1, "");
+    attach = sending(1, "");
     attach.target = Some(Coordinator::default().into());
     bench.say(raw, 0, &attach);
     bench.hear(raw);

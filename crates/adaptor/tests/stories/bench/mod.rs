@@ -1,6 +1,7 @@
 //! A node and its peers in virtual time: frames written by hand, and engines as clients.
 
 mod client;
+pub(crate) mod control;
 mod files;
 mod heard;
 pub(crate) mod raw;

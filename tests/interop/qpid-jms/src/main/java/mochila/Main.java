@@ -9,6 +9,7 @@ final class Main {
         new Messages(suite);
         new Consumers(suite);
         new Connections(suite);
+        new Transactions(suite);
         suite.runAll(List.of(arguments));
     }
 }

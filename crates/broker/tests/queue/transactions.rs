@@ -48,7 +48,10 @@ impl QueueBench {
 
     fn commit(&self, transaction: Transaction) -> Result<(), Fault> {
         match transaction.commit(self.now) {
-            Ok(wakeups) => Ok(wakeups.perform()),
+            Ok(wakeups) => {
+                wakeups.perform();
+                Ok(())
+            }
             Err(transaction) => {
                 let fault = transaction.fault().cloned().expect("it says why");
                 self.rollback(transaction);

@@ -111,8 +111,10 @@ pub(crate) struct Landed {
     pub(crate) link: LinkId,
     /// Something was rejected for want of room.
     pub(crate) is_refused: bool,
-    /// The messages were so large that the credit given for smaller ones may be too much.
-    pub(crate) is_large: bool,
+    /// The queue gives no credit now.
+    pub(crate) is_closed: bool,
+    /// The mean size of the messages.
+    pub(crate) message_bytes: u64,
 }
 
 impl Arrivals {
@@ -177,14 +179,15 @@ impl Arrivals {
         let route = self.to.take()?;
         self.builder.set_origin(Origin::new(route.connection, now));
         let deliveries = &self.deliveries;
-        let mut is_refused = true;
-        let mut is_large = false;
+        let link = route.link;
+        let mut landed = Landed { link, is_refused: true, is_closed: true, message_bytes: 0 };
         match self.builder.finish(buffer, budget) {
             Ok(batch) => {
-                is_large = batch.bytes() >= LARGE_BYTES * batch.len() as u64;
+                landed.message_bytes = batch.bytes() / (batch.len() as u64).max(1);
                 let (enqueued, woken) = route.enqueue(now, batch, transactions);
                 wakeups.merge(woken);
-                is_refused = !enqueued.rejected.is_empty();
+                landed.is_refused = !enqueued.rejected.is_empty();
+                landed.is_closed = enqueued.is_closed;
                 if enqueued.rejected.is_empty() {
                     settle_all(engine, &route, deliveries, &route.told(DeliveryState::Accepted));
                 } else {
@@ -200,7 +203,7 @@ impl Arrivals {
             }
         }
         self.deliveries.clear();
-        Some(Landed { link: route.link, is_refused, is_large })
+        Some(landed)
     }
 }
 
@@ -297,9 +300,6 @@ impl Iterator for Runs<'_> {
         Some(run)
     }
 }
-
-/// From this mean size on credit is looked at after each batch.
-const LARGE_BYTES: u64 = 32 * 1024;
 
 #[cfg(test)]
 mod tests {

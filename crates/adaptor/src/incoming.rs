@@ -1,15 +1,15 @@
 use std::sync::Arc;
 
-use mochila_broker::{Fault, MessageMeta, ProducerId, SharedQueue, Wakeups};
+use mochila_broker::{Fault, MessageMeta, ProducerId, Refusal, SharedQueue, Wakeups, Want};
 use mochila_engine::{self as engine, LinkId, TransferEvent};
 use mochila_wire::performative::ReceiverSettleMode;
 use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
-use crate::arrival::{Answer, Arrival, Landed, Landing, Sender};
+use crate::arrival::{Answer, Arrival, Landing, Sender};
 use crate::connection::Connection;
 use crate::inspection::{self, Inspection};
 use crate::node::{COORDINATOR, MANAGEMENT};
-use crate::partial::{PartError, Partial};
+use crate::partial::{LARGE_BYTES, PartError, Partial};
 use crate::{Scratch, refusal};
 
 /// Our end of a link on which the peer sends.
@@ -21,6 +21,8 @@ pub(crate) struct Incoming {
     pub(crate) owns_queue: bool,
     /// Who settles first, where a delivery does not say.
     pub(crate) settle_mode: ReceiverSettleMode,
+    /// How large the messages are that come, the large ones remembered for a while.
+    pub(crate) message_bytes: u64,
 }
 
 /// Where the messages of a link go.
@@ -153,10 +155,14 @@ impl Connection {
             wakeups: &mut scratch.wakeups,
         };
         let landed = arrivals.enqueue(now, buffer, ends);
-        let Some(Landed { link, is_refused, is_large }) = landed else { return };
+        let Some(landed) = landed else { return };
+        let link = landed.link;
         self.count_received(link, count);
-        if is_refused || is_large {
-            self.lower_credit(now, link, scratch);
+        let Some(incoming) = self.links.incoming(link) else { return };
+        incoming.note_size(landed.message_bytes);
+        let message_bytes = incoming.message_bytes;
+        if landed.is_refused || landed.is_closed || message_bytes >= LARGE_BYTES {
+            self.lower_credit(now, link, message_bytes, scratch);
         }
         self.grant_credit(now, link, scratch);
     }
@@ -170,7 +176,7 @@ impl Connection {
             return self.queue_gone(now, id, scratch);
         }
         if credit <= window / 2
-            && let Some(granted) = self.allowance(now, id, scratch)
+            && let Some(granted) = self.allowance(now, id, 0, scratch)
             && granted > credit
         {
             self.engine.grant(id, granted);
@@ -178,22 +184,36 @@ impl Connection {
         self.note_state(now, id);
     }
 
-    /// Takes credit back that the queue would only answer with rejections.
-    fn lower_credit(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
+    /// Takes credit back that is more than the queue has room for. What is under way on it is taken
+    /// all the same: so it is done early, and not when it has been used up.
+    fn lower_credit(&mut self, now: Now, id: LinkId, message_bytes: u64, scratch: &mut Scratch) {
         let Some(credit) = self.engine.link(id).map(engine::Link::credit) else { return };
-        if let Some(granted) = self.allowance(now, id, scratch)
+        if credit == 0 {
+            return;
+        }
+        if let Some(granted) = self.allowance(now, id, message_bytes, scratch)
             && granted < credit
         {
             self.engine.grant(id, granted);
         }
     }
 
-    /// How much credit a sender may have; with none it is woken when it may have some.
-    fn allowance(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) -> Option<u32> {
+    /// How much credit a sender may have whose messages are as large as those before, or larger;
+    /// with none it is woken when it may have some.
+    fn allowance(
+        &mut self,
+        now: Now,
+        id: LinkId,
+        message_bytes: u64,
+        scratch: &mut Scratch,
+    ) -> Option<u32> {
         let window = self.node.settings.credit_window;
-        Some(match &self.links.incoming(id)?.destination {
+        let incoming = self.links.incoming(id)?;
+        let message_bytes = incoming.message_bytes.max(message_bytes);
+        Some(match &incoming.destination {
             Destination::Queue { queue, producer } => {
-                let (granted, wakeups) = queue.grant(now, *producer, window);
+                let want = Want { credit: window, message_bytes };
+                let (granted, wakeups) = queue.grant(now, *producer, &want);
                 scratch.wakeups.merge(wakeups);
                 granted
             }
@@ -238,8 +258,15 @@ impl Connection {
             }
         }
         if transfer.more {
+            let Some(guess) = partial.guess() else {
+                incoming.partial = Some(partial);
+                return;
+            };
+            if let Some(refusal) = incoming.destination.refuses(partial.size()) {
+                return self.refuse_delivery(now, partial.sender, refusal.to_amqp(), scratch);
+            }
             incoming.partial = Some(partial);
-            return;
+            return self.lower_credit(now, sender.link, guess, scratch);
         }
         let sender = partial.sender;
         match partial.finish() {
@@ -298,6 +325,16 @@ impl Destination {
         !matches!(self, Destination::Coordinator { may_reject: false })
     }
 
+    /// Why a message of this size cannot be taken, whatever else there is.
+    fn refuses(&self, message_bytes: u64) -> Option<Refusal> {
+        match self {
+            Destination::Queue { queue, .. } => queue.refuses(message_bytes),
+            Destination::Anonymous { .. }
+            | Destination::Management
+            | Destination::Coordinator { .. } => None,
+        }
+    }
+
     /// The address, for management.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -310,6 +347,13 @@ impl Destination {
 }
 
 impl Incoming {
+    /// Messages of this size come.
+    fn note_size(&mut self, message_bytes: u64) {
+        // One small message among large ones is not the end of them.
+        let remembered = self.message_bytes - self.message_bytes / 8;
+        self.message_bytes = message_bytes.max(remembered);
+    }
+
     /// The link is gone.
     pub(crate) fn give_up(self, now: Now, wakeups: &mut Wakeups) {
         if let Destination::Queue { queue, producer } = self.destination {

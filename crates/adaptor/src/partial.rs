@@ -20,6 +20,8 @@ pub(crate) struct Partial {
     reserved: Reservation,
     large: Option<LargePartial>,
     size: u64,
+    /// At this size its sender's credit is looked at again.
+    next_look: u64,
 }
 
 /// The part of a large message that is in a file, and the scanner that has seen all of it.
@@ -41,7 +43,14 @@ pub(crate) enum PartError {
 impl Partial {
     pub(crate) fn new(sender: Sender, budget: &Arc<Budget>) -> Partial {
         let reserved = Reservation::nothing(budget);
-        Partial { sender, bytes: Vec::new(), reserved, large: None, size: 0 }
+        Partial {
+            sender,
+            bytes: Vec::new(),
+            reserved,
+            large: None,
+            size: 0,
+            next_look: LARGE_BYTES,
+        }
     }
 
     pub(crate) fn append(&mut self, part: &[u8], node: &Node) -> Result<(), PartError> {
@@ -60,6 +69,21 @@ impl Partial {
             self.spill(node).map_err(PartError::Rejected)?;
         }
         Ok(())
+    }
+
+    /// How much has arrived.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// How large the message may become, as far as can be told from what has arrived: twice as
+    /// large. There is an answer only where it is another one than before.
+    pub(crate) fn guess(&mut self) -> Option<u64> {
+        if self.size < self.next_look {
+            return None;
+        }
+        self.next_look = self.size * 2;
+        Some(self.next_look)
     }
 
     /// Moves what has arrived to a file; only the sections before the body stay in memory.
@@ -98,6 +122,10 @@ impl LargePartial {
         self.file.append(part).map_err(|error| on_disk(&error))
     }
 }
+
+/// From this size on a message is a large one: its sender's credit is looked at with each batch, and
+/// again whenever what has arrived of a message has doubled.
+pub(crate) const LARGE_BYTES: u64 = 32 * 1024;
 
 fn on_disk(error: &io::Error) -> AmqpError {
     let text = format!("a large message cannot be kept on disk: {error}");

@@ -38,7 +38,7 @@ pub use node::{Broker, BrokerSettings, Pattern};
 pub use queue::{
     ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, GroupReport, Mode, Moved,
     Outcome, Pick, ProducerId, Refusal, Rejected, Settlement, SharedQueue, Statistics, TakeLimit,
-    Taking,
+    Taking, Want,
 };
 pub use selector::{
     FieldFilter, Filter, FilterError, Filters, Selector, SelectorError, SelectorInput,

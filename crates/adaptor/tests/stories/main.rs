@@ -12,6 +12,7 @@ mod credit;
 mod dynamic_nodes;
 mod events;
 mod heads;
+mod holding_back;
 mod jms;
 mod kills;
 mod large_messages;

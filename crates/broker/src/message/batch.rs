@@ -193,7 +193,8 @@ impl Batch {
     pub fn refuse(&mut self, reason: Refusal) -> Enqueued {
         let all = 0..self.len() as u32;
         self.clear();
-        Enqueued { accepted: 0, rejected: all.map(|index| Rejected { index, reason }).collect() }
+        let rejected = all.map(|index| Rejected { index, reason }).collect();
+        Enqueued { accepted: 0, rejected, is_closed: true }
     }
 
     pub(crate) fn clear(&mut self) {

@@ -26,7 +26,7 @@ impl Queue {
         let (mut added, mut bytes) = (0, 0);
         for (index, message) in batch.messages.iter().enumerate() {
             let last = self.messages.last_bytes(batch, index);
-            match self.policy.admit_instead(message, last) {
+            match self.policy.admit_instead(message, last, held_back) {
                 Ok(()) => {
                     added += self.messages.enqueue(now, batch, |other, _| other == index).len;
                     bytes += message.size;

@@ -34,7 +34,7 @@ pub use outcome::{Outcome, Settlement};
 pub use picking::Pick;
 pub(crate) use policy::Excess;
 pub use policy::Refusal;
-pub use producer::ProducerId;
+pub use producer::{ProducerId, Want};
 pub use shared::{ConsumerReport, SharedQueue};
 pub use statistics::Statistics;
 pub use take::{TakeLimit, Taking};
@@ -92,6 +92,8 @@ pub struct Enqueued {
     pub accepted: u32,
     /// Those that are not, in order; usually there are none.
     pub rejected: Vec<Rejected>,
+    /// Producers get no credit now: whoever has brought the batch is to lose what it has left.
+    pub is_closed: bool,
 }
 
 /// A message that was not let in.
@@ -175,7 +177,7 @@ impl Queue {
         if self.deleted {
             let all = 0..batch.len() as u32;
             rejected.extend(all.map(|index| Rejected { index, reason: Refusal::Deleted }));
-            return Enqueued { accepted: 0, rejected };
+            return Enqueued { accepted: 0, rejected, is_closed: true };
         }
         let before = self.policy.bytes();
         let (added, bytes) = if self.messages.keeps_last_values() {
@@ -191,7 +193,7 @@ impl Queue {
             self.note_arrival(now);
         }
         self.settle_down(now);
-        Enqueued { accepted: added as u32, rejected }
+        Enqueued { accepted: added as u32, rejected, is_closed: self.policy.is_closed() }
     }
 
     /// Adds messages as far as the limits allow, each on its own; returns how many.
@@ -207,7 +209,7 @@ impl Queue {
         } else {
             let policy = &mut self.policy;
             self.messages.enqueue(now, batch, |index, message| {
-                let admitted = policy.admit(message);
+                let admitted = policy.admit(message, held_back);
                 let reject = |reason| rejected.push(Rejected { index: index as u32, reason });
                 admitted.map_err(reject).is_ok()
             })
@@ -285,11 +287,11 @@ impl Queue {
 
     /// The credit that a producer may have which wants so much; if 0, it is called when it may
     /// have some.
-    pub(crate) fn grant(&mut self, now: Now, id: ProducerId, want: u32) -> u32 {
+    pub(crate) fn grant(&mut self, now: Now, id: ProducerId, want: &Want) -> u32 {
         if self.deleted || !self.producers.contains(id) {
             return 0;
         }
-        let credit = if want == 0 {
+        let credit = if want.credit == 0 {
             self.producers.leave(id, &self.budget);
             0
         } else if self.policy.is_closed() {
@@ -387,6 +389,10 @@ impl Queue {
             flow_stopped_count: self.policy.stops(),
             memory_bytes: self.messages.memory_bytes(),
         }
+    }
+
+    pub(crate) fn refuses(&self, message_bytes: u64) -> Option<Refusal> {
+        self.policy.refuses(message_bytes)
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -516,7 +522,7 @@ impl Queue {
         }
         self.alarm.look(now.mono_ms, &self.policy, &self.settings);
         if self.producers.waiting() > 0 && !self.policy.is_closed() {
-            let most = u64::from(self.policy.credit(u32::MAX, 1));
+            let most = u64::from(self.policy.credit(&Want::credit(u32::MAX), 1));
             self.producers.call(most, &mut self.wakeups);
         }
         self.call_owners();

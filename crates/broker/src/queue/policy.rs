@@ -1,5 +1,6 @@
 //! How much a queue may hold, and what happens when it is more.
 
+use super::producer::Want;
 use super::transacting::Room;
 use crate::message::Incoming;
 use crate::messages::Dequeued;
@@ -135,8 +136,11 @@ impl Policy {
         self.stopped || self.full
     }
 
-    /// Lets messages in, all of them: false if one by one has to be asked. Whoever is not `held_back`
-    /// by credit does not get past the limit of a queue that blocks.
+    /// Lets messages in, all of them: false if one by one has to be asked.
+    ///
+    /// What comes from somebody who is `held_back` by credit was under way when the credit ended,
+    /// and is let in beyond the limit: also if the queue rejects, as long as it stops its producers
+    /// in time. A message that alone is larger than the limit is not.
     pub(crate) fn admit_all(&mut self, messages: u64, bytes: u64, held_back: bool) -> bool {
         let lets_in = self.lets_in_all(messages, bytes, held_back);
         if lets_in {
@@ -148,8 +152,8 @@ impl Policy {
 
     /// Whether so much is let in as a whole.
     pub(crate) fn lets_in_all(&self, messages: u64, bytes: u64, held_back: bool) -> bool {
-        let fits = messages <= self.limits.max_count.saturating_sub(self.messages)
-            && bytes <= self.limits.max_bytes.saturating_sub(self.bytes);
+        let fits = messages <= self.room_for_messages(held_back)
+            && bytes <= self.room_for_bytes(held_back).min(self.limits.max_bytes);
         let lets_in = match self.kind {
             LimitPolicy::Block => held_back,
             // None of them can be larger than the queue.
@@ -170,17 +174,24 @@ impl Policy {
         &mut self,
         message: &Incoming,
         replaced: Option<u64>,
+        held_back: bool,
     ) -> Result<(), Refusal> {
-        let Some(bytes) = replaced else { return self.admit(message) };
+        let Some(bytes) = replaced else { return self.admit(message, held_back) };
         self.messages -= 1;
         self.bytes -= bytes;
-        let admitted = self.admit(message);
+        let admitted = self.admit(message, held_back);
         self.enter(1, bytes);
         admitted
     }
 
+    /// Why a message of this size is never let in.
+    pub(crate) fn refuses(&self, message_bytes: u64) -> Option<Refusal> {
+        let is_too_large = message_bytes > self.limits.max_bytes;
+        (is_too_large && self.kind != LimitPolicy::Block).then_some(Refusal::TooLarge)
+    }
+
     /// Lets a message in or not.
-    pub(crate) fn admit(&mut self, message: &Incoming) -> Result<(), Refusal> {
+    pub(crate) fn admit(&mut self, message: &Incoming, held_back: bool) -> Result<(), Refusal> {
         let is_ring = self.kind == LimitPolicy::Ring;
         let refusal = if message.size > self.limits.max_bytes {
             Refusal::TooLarge
@@ -191,9 +202,9 @@ impl Policy {
             self.bytes += message.size;
             self.update();
             return Ok(());
-        } else if self.messages >= self.limits.max_count {
+        } else if self.room_for_messages(held_back) == 0 {
             Refusal::Count
-        } else if message.size > self.limits.max_bytes.saturating_sub(self.bytes) {
+        } else if message.size > self.room_for_bytes(held_back) {
             Refusal::Size
         } else {
             self.messages += 1;
@@ -246,9 +257,9 @@ impl Policy {
 
     /// Keeps room for a message that may never come, so that the queue has to survive if there is
     /// none.
-    pub(crate) fn keep_room(&mut self, message: &Incoming) -> Result<(), Refusal> {
+    pub(crate) fn keep_room(&mut self, message: &Incoming, held_back: bool) -> Result<(), Refusal> {
         let was_overrun = self.overrun;
-        let result = self.admit(message);
+        let result = self.admit(message, held_back);
         self.overrun = was_overrun;
         result.map_err(|refusal| match refusal {
             Refusal::Overrun => Refusal::Count,
@@ -278,18 +289,40 @@ impl Policy {
     /// How much credit one of `producers` may have that wants so much.
     ///
     /// Where there is a threshold they share the room below it, each at least one message.
-    pub(crate) fn credit(&self, want: u32, producers: usize) -> u32 {
+    pub(crate) fn credit(&self, want: &Want, producers: usize) -> u32 {
         let producers = producers.max(1) as u64;
-        let mut room = u64::from(want);
+        let mut room = u64::from(want.credit);
         if self.limits.stop_count != Limits::NONE {
             let left = self.limits.stop_count.saturating_sub(self.messages) + 1;
             room = room.min(left / producers);
         }
         if self.limits.stop_bytes != Limits::NONE {
             let left = self.limits.stop_bytes.saturating_sub(self.bytes) + 1;
-            room = room.min(left / self.usual_bytes() / producers);
+            let each = self.usual_bytes().max(want.message_bytes);
+            room = room.min(left / each / producers);
         }
-        room.max(1).min(u64::from(want)) as u32
+        room.max(1).min(u64::from(want.credit)) as u32
+    }
+
+    /// Whether somebody may bring more than there is room for, because it was under way.
+    fn takes_overrun(&self, held_back: bool) -> bool {
+        held_back && self.kind == LimitPolicy::Reject
+    }
+
+    /// How many messages more one may bring who is held back by credit, or is not.
+    fn room_for_messages(&self, held_back: bool) -> u64 {
+        match self.takes_overrun(held_back) && self.limits.stop_count != Limits::NONE {
+            true => u64::MAX,
+            false => self.limits.max_count.saturating_sub(self.messages),
+        }
+    }
+
+    /// How many bytes more one may bring who is held back by credit, or is not.
+    fn room_for_bytes(&self, held_back: bool) -> u64 {
+        match self.takes_overrun(held_back) && self.limits.stop_bytes != Limits::NONE {
+            true => u64::MAX,
+            false => self.limits.max_bytes.saturating_sub(self.bytes),
+        }
     }
 
     /// Stops the producers or lets them go on, as the depth says.
@@ -338,11 +371,11 @@ mod tests {
             ..limits()
         };
         let mut policy = Policy::new(limits, LimitPolicy::Reject);
-        assert_eq!(policy.credit(1_000, 8), 160);
-        policy.admit(&message(300)).unwrap();
-        assert_eq!(policy.credit(1_000, 8), 1_000);
+        assert_eq!(policy.credit(&Want::credit(1_000), 8), 160);
+        policy.admit(&message(300), true).unwrap();
+        assert_eq!(policy.credit(&Want::credit(1_000), 8), 1_000);
         policy.leave(Dequeued::for_test(1, 300));
-        assert_eq!(policy.credit(1_000, 8), 1_000, "an empty queue remembers");
+        assert_eq!(policy.credit(&Want::credit(1_000), 8), 1_000, "an empty queue remembers");
     }
 
     fn limits() -> Limits {
@@ -388,10 +421,40 @@ mod tests {
     #[test]
     fn a_message_that_does_not_fit_is_rejected_and_a_smaller_one_still_fits() {
         let mut policy = Policy::new(limits(), LimitPolicy::Reject);
-        assert_eq!(policy.admit(&message(900)), Ok(()));
-        assert_eq!(policy.admit(&message(101)), Err(Refusal::Size));
-        assert_eq!(policy.admit(&message(1_001)), Err(Refusal::TooLarge));
-        assert_eq!(policy.admit(&message(100)), Ok(()));
+        assert_eq!(policy.admit(&message(900), false), Ok(()));
+        assert_eq!(policy.admit(&message(101), false), Err(Refusal::Size));
+        assert_eq!(policy.admit(&message(1_001), false), Err(Refusal::TooLarge));
+        assert_eq!(policy.admit(&message(100), false), Ok(()));
+    }
+
+    #[test]
+    fn what_was_sent_on_credit_is_let_in_beyond_the_limit_unless_it_is_larger_than_the_queue() {
+        let mut policy = Policy::new(limits(), LimitPolicy::Reject);
+        assert!(policy.admit_all(1, 900, true));
+        assert!(policy.is_closed());
+        assert_eq!(policy.admit(&message(1_001), true), Err(Refusal::TooLarge));
+        assert_eq!(policy.admit(&message(900), true), Ok(()));
+        assert!(policy.admit_all(20, 20, true));
+        assert!(!policy.admit_all(1, 1, false), "it has no credit from this queue");
+        assert_eq!((policy.messages(), policy.bytes()), (22, 1_820));
+    }
+
+    #[test]
+    fn a_limit_without_a_threshold_holds_for_everybody() {
+        let only_count = Limits { stop_bytes: Limits::NONE, ..limits() };
+        let mut policy = Policy::new(only_count, LimitPolicy::Reject);
+        assert!(policy.admit_all(11, 11, true));
+        assert!(!policy.admit_all(1, 990, true));
+        assert_eq!(policy.admit(&message(990), true), Err(Refusal::Size));
+    }
+
+    #[test]
+    fn credit_is_for_messages_as_large_as_those_that_the_producer_sends() {
+        let mut policy = Policy::new(limits(), LimitPolicy::Reject);
+        policy.admit(&message(1), true).unwrap();
+        assert_eq!(policy.credit(&Want::credit(1_000), 1), 8);
+        let large = Want { message_bytes: 200, ..Want::credit(1_000) };
+        assert_eq!(policy.credit(&large, 1), 4);
     }
 
     #[test]
@@ -399,7 +462,7 @@ mod tests {
         let mut policy = Policy::new(unstoppable(2), LimitPolicy::Reject);
         assert!(policy.admit_all(2, 20, true));
         assert!(!policy.is_closed(), "nobody has been rejected yet");
-        assert_eq!(policy.admit(&message(1)), Err(Refusal::Count));
+        assert_eq!(policy.admit(&message(1), true), Err(Refusal::Count));
         assert!(policy.is_closed());
         leave(&mut policy, 1, 10);
         assert!(!policy.is_closed());
@@ -419,11 +482,14 @@ mod tests {
     #[test]
     fn producers_share_the_room_that_is_left() {
         let mut policy = Policy::new(limits(), LimitPolicy::Reject);
-        assert_eq!((policy.credit(1_000, 1), policy.credit(1_000, 3)), (1, 1));
+        assert_eq!(
+            (policy.credit(&Want::credit(1_000), 1), policy.credit(&Want::credit(1_000), 3)),
+            (1, 1)
+        );
         assert!(policy.admit_all(2, 20, true));
-        assert_eq!(policy.credit(1_000, 1), 7);
-        assert_eq!(policy.credit(1_000, 2), 3);
-        assert_eq!(policy.credit(1_000, 100), 1);
-        assert_eq!(policy.credit(0, 1), 0);
+        assert_eq!(policy.credit(&Want::credit(1_000), 1), 7);
+        assert_eq!(policy.credit(&Want::credit(1_000), 2), 3);
+        assert_eq!(policy.credit(&Want::credit(1_000), 100), 1);
+        assert_eq!(policy.credit(&Want::credit(0), 1), 0);
     }
 }

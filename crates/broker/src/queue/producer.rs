@@ -12,6 +12,22 @@ pub struct ProducerId {
     generation: u32,
 }
 
+/// What a producer wants of its queue, and what the queue has to know for that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Want {
+    /// So much link credit.
+    pub credit: u32,
+    /// How large the messages are that it sends, as far as that is known.
+    pub message_bytes: u64,
+}
+
+impl Want {
+    /// So much credit, for messages as they come.
+    pub fn credit(credit: u32) -> Want {
+        Want { credit, message_bytes: 0 }
+    }
+}
+
 /// The producers of a queue, and the line of those who wait for credit.
 #[derive(Debug, Default)]
 pub(crate) struct Producers {

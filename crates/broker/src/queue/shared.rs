@@ -5,7 +5,7 @@ use super::ring::Dropped;
 use super::showing::Showing;
 use super::{
     ConsumerId, ConsumerOptions, DeleteIf, Enqueued, GroupReport, Mode, Outcome, ProducerId, Queue,
-    Refusal, Rejected, Room, Settlement, Statistics, TakeLimit, Taking,
+    Refusal, Rejected, Room, Settlement, Statistics, TakeLimit, Taking, Want,
 };
 use crate::budget::{Budget, Reservation};
 use crate::error::QueueError;
@@ -123,6 +123,12 @@ impl SharedQueue {
         self.bring(now, batch, true)
     }
 
+    /// Why a message of this size is never let in, however empty the queue is; to be asked while a
+    /// large message is still coming in.
+    pub fn refuses(&self, message_bytes: u64) -> Option<Refusal> {
+        lock(&self.queue).refuses(message_bytes)
+    }
+
     /// Adds the messages of a batch of somebody to whom the queue gives no credit, and who cannot be
     /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
     pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
@@ -144,7 +150,7 @@ impl SharedQueue {
         &self,
         batch: &mut Batch,
         is_held_back: bool,
-    ) -> (Result<Room, Vec<Rejected>>, Wakeups) {
+    ) -> (Result<(Room, bool), Vec<Rejected>>, Wakeups) {
         self.find_names(batch);
         self.visit(|queue| queue.reserve(batch, is_held_back))
     }
@@ -309,10 +315,10 @@ impl SharedQueue {
         self.visit(|queue| queue.detach_producer(now, id)).1
     }
 
-    /// How much credit a producer may have that wants `want`: the absolute link credit, from now
+    /// How much credit a producer may have: the absolute link credit, from now
     /// on. With 0 it stands in line, and is woken in its turn when the queue, or the node's memory,
     /// has room; then it has to ask again, or to detach.
-    pub fn grant(&self, now: Now, id: ProducerId, want: u32) -> (u32, Wakeups) {
+    pub fn grant(&self, now: Now, id: ProducerId, want: &Want) -> (u32, Wakeups) {
         self.visit(|queue| queue.grant(now, id, want))
     }
 

@@ -35,13 +35,14 @@ impl Room {
 
 impl Queue {
     /// Keeps room for all messages of a batch, or for none: those that do not fit are the error.
+    /// Says as well whether producers get no credit now.
     ///
     /// A queue that drops messages makes room when they come, and not for what may never come.
     pub(crate) fn reserve(
         &mut self,
         batch: &Batch,
         held_back: bool,
-    ) -> Result<Room, Vec<Rejected>> {
+    ) -> Result<(Room, bool), Vec<Rejected>> {
         if self.deleted {
             let all = 0..batch.len() as u32;
             return Err(all.map(|index| Rejected { index, reason: Refusal::Deleted }).collect());
@@ -51,7 +52,7 @@ impl Queue {
             let mut admitted = Room::default();
             let mut rejected = Vec::new();
             for (index, message) in batch.messages.iter().enumerate() {
-                match self.policy.keep_room(message) {
+                match self.policy.keep_room(message, held_back) {
                     Ok(()) => {
                         admitted.messages += 1;
                         admitted.bytes += message.size;
@@ -72,7 +73,7 @@ impl Queue {
         let kept = &mut self.transacted_mut().room;
         kept.messages += room.messages;
         kept.bytes += room.bytes;
-        Ok(room)
+        Ok((room, self.policy.is_closed()))
     }
 
     /// Gives back room that is not needed.

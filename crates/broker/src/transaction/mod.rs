@@ -93,8 +93,10 @@ impl Transaction {
         };
         let (reserved, woken) = queue.reserve(batch, is_held_back);
         wakeups.merge(woken);
+        let mut is_closed = true;
         let rejected = match reserved {
-            Ok(room) => {
+            Ok((room, closed)) => {
+                is_closed = closed;
                 let post = Post { came: now, room, batch: batch.take(), _paid: paid };
                 self.part(queue).posts.push(post);
                 Vec::new()
@@ -107,7 +109,8 @@ impl Transaction {
                 rejected
             }
         };
-        (Enqueued { accepted: count - rejected.len() as u32, rejected }, wakeups)
+        let accepted = count - rejected.len() as u32;
+        (Enqueued { accepted, rejected, is_closed }, wakeups)
     }
 
     /// Messages that a consumer holds are accepted, by their positions, if the transaction

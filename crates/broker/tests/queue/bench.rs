@@ -4,7 +4,7 @@
 use mochila_broker::{
     Added, Batch, BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, DeleteIf,
     Delivery, Enqueued, MessageMeta, Outcome, ProducerId, QueueSettings, Settlement, SharedQueue,
-    Statistics, TakeLimit, Taken, Taking, Wake, Waker, Wakeups,
+    Statistics, TakeLimit, Taken, Taking, Wake, Waker, Wakeups, Want,
 };
 use mochila_wire::section::scan;
 use mochila_wire::{Encode, Limits, Message, Now};
@@ -220,7 +220,7 @@ impl QueueBench {
     }
 
     pub(crate) fn grant(&mut self, producer: BenchProducer, want: u32) -> u32 {
-        let (credit, wakeups) = self.queue.grant(self.now, producer.id, want);
+        let (credit, wakeups) = self.queue.grant(self.now, producer.id, &Want::credit(want));
         wakeups.perform();
         credit
     }

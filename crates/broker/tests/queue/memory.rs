@@ -3,7 +3,7 @@
 use crate::bench::{QueueBench, as_sent, message};
 use mochila_broker::{
     BatchBuilder, BrokerSettings, Content, DeleteIf, LargeBody, MessageMeta, QueueSettings,
-    TakeLimit, Taken,
+    TakeLimit, Taken, Want,
 };
 use mochila_wire::Sections;
 use std::sync::Arc;
@@ -46,12 +46,12 @@ fn memory_that_another_queue_gives_back_lets_producers_go_on() {
     let other = bench.broker.open("other").unwrap();
     let (waker, key) = bench.waker();
     let id = other.attach_producer(bench.now, waker).unwrap();
-    assert_eq!(other.grant(bench.now, id, 5).0, 0);
+    assert_eq!(other.grant(bench.now, id, &Want::credit(5)).0, 0);
     assert_eq!(bench.grant(producer, 5), 0);
     bench.broker.delete("q", DeleteIf::default()).unwrap().perform();
     bench.pass(0);
     assert!(bench.woken().contains(&key));
-    assert_eq!(other.grant(bench.now, id, 5).0, 1);
+    assert_eq!(other.grant(bench.now, id, &Want::credit(5)).0, 1);
 }
 
 #[test]

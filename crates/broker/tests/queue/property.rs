@@ -1,7 +1,7 @@
 //! Random operations on a queue, against a model that is simple enough to be right.
 
 use crate::bench::{BenchConsumer, BenchProducer, QueueBench, message};
-use mochila_broker::settings::LimitPolicy;
+use mochila_broker::settings::{LimitPolicy, Limits};
 use mochila_broker::{Outcome, QueueSettings, TakeLimit, Taking};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -230,8 +230,13 @@ impl Model {
         let total: u64 = sizes.iter().sum();
         let fits =
             count + sizes.len() as u64 <= limits.max_count && bytes + total <= limits.max_bytes;
+        // Where producers are stopped in time, what they have sent before is taken.
+        let (stops_count, stops_bytes) =
+            (limits.stop_count != Limits::NONE, limits.stop_bytes != Limits::NONE);
         for (index, size) in sizes.iter().enumerate() {
-            let refused = count >= limits.max_count || bytes + size > limits.max_bytes;
+            let refused = count >= limits.max_count && !stops_count
+                || bytes + size > limits.max_bytes && !stops_bytes
+                || *size > limits.max_bytes;
             if refused && !self.block && !fits {
                 self.full |= *size <= limits.max_bytes;
                 rejected.insert(index as u32);

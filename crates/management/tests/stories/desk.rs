@@ -2,7 +2,7 @@
 
 use mochila_broker::{
     Broker, BrokerSettings, ConsumerId, ConsumerOptions, ProducerId, SharedQueue, TakeLimit, Taken,
-    Wake, Waker,
+    Wake, Waker, Want,
 };
 use mochila_management::{
     ConnectionRecord, Direction, LinkRecord, Management, NodeFacts, PeerIdentity, Response,
@@ -129,7 +129,7 @@ impl Desk {
     }
 
     pub(crate) fn grant(&self, queue: &SharedQueue, id: ProducerId, want: u32) -> u32 {
-        let (credit, wakeups) = queue.grant(self.now, id, want);
+        let (credit, wakeups) = queue.grant(self.now, id, &Want::credit(want));
         wakeups.perform();
         credit
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[derive(Default)]
 pub(crate) struct MemoryFiles {
     count: Arc<AtomicUsize>,
+    written: Arc<AtomicUsize>,
     is_full: AtomicBool,
     is_lost: Arc<AtomicBool>,
 }
@@ -16,6 +17,11 @@ impl MemoryFiles {
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes have been written to all there ever were.
+    pub(crate) fn written(&self) -> usize {
+        self.written.load(Ordering::Relaxed)
     }
 
     /// There is no room for another one.
@@ -36,12 +42,18 @@ impl LargeFiles for MemoryFiles {
         }
         self.count.fetch_add(1, Ordering::Relaxed);
         let count = Counted(Arc::clone(&self.count));
-        Ok(Box::new(File { bytes: Vec::new(), is_lost: Arc::clone(&self.is_lost), _count: count }))
+        Ok(Box::new(File {
+            bytes: Vec::new(),
+            written: Arc::clone(&self.written),
+            is_lost: Arc::clone(&self.is_lost),
+            _count: count,
+        }))
     }
 }
 
 struct File {
     bytes: Vec<u8>,
+    written: Arc<AtomicUsize>,
     is_lost: Arc<AtomicBool>,
     _count: Counted,
 }
@@ -57,6 +69,7 @@ impl Drop for Counted {
 impl LargeFile for File {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes.extend_from_slice(bytes);
+        self.written.fetch_add(bytes.len(), Ordering::Relaxed);
         Ok(())
     }
 

@@ -1,0 +1,151 @@
+//! Senders that respect their credit are held back, and not rejected.
+
+use crate::bench::{Bench, Link, bytes_of};
+use mochila_wire::DeliveryState;
+
+/// A node on which everything is a thousandth as large as usual.
+fn small_node(max_bytes: u64) -> Bench {
+    let bench = Bench::with(|setup| {
+        setup.broker.defaults.max_bytes = max_bytes;
+        setup.settings.large_message_bytes = 20_000;
+    });
+    bench.create("q", |_| {});
+    bench
+}
+
+/// Sends messages of a size as long as there is credit, at most so many, in one go.
+fn send_all(bench: &mut Bench, sender: Link, bytes: &[u8], most: u32) -> u32 {
+    let mut sent = 0;
+    while sent < most && bench.credit(sender) > 0 {
+        bench.post(sender, &Default::default(), bytes);
+        sent += 1;
+    }
+    sent
+}
+
+/// Takes one message and accepts it.
+fn consume_one(bench: &mut Bench, receiver: Link) {
+    bench.grant(receiver, 1);
+    let got = bench.got(receiver);
+    bench.accept(&got);
+}
+
+fn expect_accepted(bench: &mut Bench, sender: Link) -> usize {
+    let states = bench.states(sender);
+    for state in &states {
+        assert_eq!(*state, DeliveryState::Accepted);
+    }
+    states.len()
+}
+
+#[test]
+fn the_third_message_of_half_the_queues_size_waits_and_is_not_rejected() {
+    let mut bench = small_node(1_000_000);
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    let body = bytes_of(500_000);
+    for _ in 0..2 {
+        assert!(bench.credit(sender) > 0);
+        bench.deliver(sender, &Default::default(), &body);
+    }
+    assert_eq!(bench.credit(sender), 0, "the queue is above 80 %");
+    assert_eq!(expect_accepted(&mut bench, sender), 2);
+    let receiver = bench.receiver(client, "q", 0);
+    consume_one(&mut bench, receiver);
+    assert!(bench.credit(sender) > 0);
+}
+
+#[test]
+fn credit_goes_down_while_a_large_message_is_still_coming_in() {
+    let mut bench = small_node(10_000_000);
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    let before = bench.credit(sender);
+    let body = bytes_of(5_000_000);
+    let delivery = mochila_engine::Delivery::default();
+    let link = bench.link_id(sender);
+    let engine = bench.engine(client);
+    let mut wire = engine.outgoing(link).unwrap();
+    let mut sent = wire.start_large(&delivery, &body[..3_000_000]).taken;
+    let mut wire = engine.outgoing(link).unwrap();
+    sent += wire.continue_large(&body[sent..3_000_000], false).taken;
+    bench.run();
+    assert!(sent > 2_000_000, "{sent}");
+    assert!(before > 100 && bench.credit(sender) < 4, "{before} {}", bench.credit(sender));
+}
+
+#[test]
+fn what_was_sent_before_the_credit_went_down_is_taken_beyond_the_limit() {
+    let mut bench = small_node(1_000_000);
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    let sent = send_all(&mut bench, sender, &bytes_of(300_000), 10);
+    bench.run();
+    assert_eq!(expect_accepted(&mut bench, sender), sent as usize);
+    assert_eq!(bench.credit(sender), 0);
+}
+
+#[test]
+fn a_message_that_the_queue_can_never_hold_is_rejected_before_all_of_it_has_come() {
+    let mut bench = small_node(1_000_000);
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    bench.deliver(sender, &Default::default(), &bytes_of(5_000_000));
+    assert!(matches!(bench.states(sender)[..], [DeliveryState::Rejected { .. }]));
+    assert!(bench.files.written() < 3_000_000, "{}", bench.files.written());
+    bench.deliver(sender, &Default::default(), &bytes_of(100));
+    assert_eq!(expect_accepted(&mut bench, sender), 1);
+}
+
+#[test]
+fn whatever_the_sizes_a_sender_that_respects_its_credit_is_never_rejected() {
+    for seed in 1..=40 {
+        println!("seed {seed}");
+        send_anything(&mut Dice(seed));
+    }
+}
+
+/// A few senders, a limit, and messages of any size that the queue can hold.
+fn send_anything(dice: &mut Dice) {
+    let max_bytes = 10_000 + dice.below(1_000_000);
+    let mut bench = small_node(max_bytes);
+    if dice.below(3) == 0 {
+        let max_count = 1 + dice.below(50);
+        bench.create("counted", |settings| settings.max_count = Some(max_count));
+    }
+    let name = bench.queue_names().remove(0);
+    let clients: Vec<_> = (0..1 + dice.below(4)).map(|_| bench.client()).collect();
+    let senders: Vec<_> = clients.iter().map(|client| bench.sender(*client, &name)).collect();
+    let receiver = bench.receiver(clients[0], &name, 0);
+    let mut sent = 0;
+    for _ in 0..60 {
+        let sender = senders[dice.below(senders.len() as u64) as usize];
+        let magnitude = 1 << (1 + dice.below(20));
+        let size = 1 + dice.below(magnitude.min(max_bytes - 100));
+        let most = 1 + dice.below(20) as u32;
+        sent += send_all(&mut bench, sender, &bytes_of(size as usize), most) as usize;
+        if dice.below(2) == 0 {
+            bench.run();
+        }
+        if dice.below(4) == 0 {
+            consume_one(&mut bench, receiver);
+        }
+    }
+    bench.run();
+    let accepted: usize = senders.iter().map(|sender| expect_accepted(&mut bench, *sender)).sum();
+    assert_eq!(accepted, sent);
+    while bench.depth(&name) > 0 {
+        consume_one(&mut bench, receiver);
+    }
+    assert!(senders.iter().all(|sender| bench.credit(*sender) > 0), "one waits for ever");
+}
+
+/// Numbers from a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(0x9e37_79b9);
+        (self.0 >> 33) % bound
+    }
+}

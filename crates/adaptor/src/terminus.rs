@@ -186,8 +186,13 @@ impl Connection {
         self.engine.answer_attach(id, answer);
         let record = self.link_record(id, peer, Direction::In, destination.name());
         let settle_mode = peer.rcv_settle_mode;
-        let end =
-            End::Incoming(Incoming { destination, partial: None, owns_queue: false, settle_mode });
+        let end = End::Incoming(Incoming {
+            destination,
+            partial: None,
+            owns_queue: false,
+            settle_mode,
+            message_bytes: 0,
+        });
         self.insert_link(id, end, record, scratch);
         self.grant_credit(now, id, scratch);
     }

@@ -1,22 +1,31 @@
 //! The memory of the node: reserved before it is used, given back by `Drop`.
 
-use crate::line::{Line, Place};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use mochila_wire::{AmqpError, condition};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 /// What the node may spend on messages.
 ///
 /// One compare-and-swap checks the hard limit and charges, so that no number of producers that
-/// come at once gets past it. Above the soft limit producers get no further credit; they wait in a
-/// line, and go on in its order when enough memory has come back.
+/// come at once gets past it. What is left up to the hard limit above the soft one is for what was
+/// under way when credit ended.
+///
+/// Below the soft limit memory is shared by one rule: a queue may hold [`SHARE`] times as much as
+/// is still free. The more is free, the more one queue may have; the producers of one that holds
+/// more get no further credit, while there is always something left for those that hold little. So
+/// a queue that nobody reads does not hold up the others. `n` queues that all take what they can
+/// end with equal parts, and leave one part in `SHARE * n + 1` to the next.
+///
+/// Those who wait go on when enough has come back: first those whose queue holds least.
 pub struct Budget {
     // Relaxed, all three: each is a number of its own, and a moment more or less of the old one
     // does no harm.
     limit: AtomicU64,
     soft_limit: AtomicU64,
+    /// At so many bytes in use the first of those who wait may go on.
     resume: AtomicU64,
     /// Bytes in use, and in the top bit whether anybody stands in the line. One word, so that
     /// whoever gives back the decisive byte and whoever joins the line cannot miss each other.
@@ -25,7 +34,22 @@ pub struct Budget {
     refused: AtomicU64,
     /// Memory has come back for those who wait.
     resume_due: AtomicBool,
-    waiting: Mutex<Line<Waker>>,
+    waiting: Mutex<Waiting>,
+}
+
+/// Those who wait for memory, in the order in which they go on.
+#[derive(Default)]
+struct Waiting {
+    line: BTreeMap<MemoryPlace, Waker>,
+    came: u64,
+}
+
+/// Where somebody waits for memory. It goes stale when they are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MemoryPlace {
+    /// What their queue held when they came.
+    pub(crate) held: u64,
+    number: u64,
 }
 
 /// The reservation would have passed the hard limit.
@@ -57,9 +81,9 @@ impl OverLimit {
 }
 
 impl Budget {
-    /// A budget whose soft limit is seven eighths of `limit_bytes`; 0 means without limit.
+    /// A budget whose soft limit is fifteen sixteenths of `limit_bytes`; 0 means without limit.
     pub fn new(limit_bytes: u64) -> Arc<Budget> {
-        Budget::with_soft_limit(limit_bytes, limit_bytes - limit_bytes / 8)
+        Budget::with_soft_limit(limit_bytes, limit_bytes - limit_bytes / 16)
     }
 
     /// A budget with its own soft limit; 0 means without limit.
@@ -67,12 +91,12 @@ impl Budget {
         let budget = Budget {
             limit: AtomicU64::new(MOST),
             soft_limit: AtomicU64::new(MOST),
-            resume: AtomicU64::new(MOST),
+            resume: AtomicU64::new(0),
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             resume_due: AtomicBool::new(false),
-            waiting: Mutex::new(Line::default()),
+            waiting: Mutex::new(Waiting::default()),
         };
         budget.set(limit_bytes, soft_limit_bytes);
         Arc::new(budget)
@@ -82,7 +106,8 @@ impl Budget {
     ///
     /// What is in use stays, even if it is more: then nothing is reserved until enough has gone.
     pub fn set_limit(&self, limit_bytes: u64) {
-        self.set(limit_bytes, limit_bytes - limit_bytes / 8);
+        self.set(limit_bytes, limit_bytes - limit_bytes / 16);
+        self.tidy(&lock(&self.waiting));
         // Those who wait may have room now; if they have not, they are left in the line.
         self.resume_due.store(true, Ordering::Release);
     }
@@ -92,7 +117,6 @@ impl Budget {
         let soft_limit = if soft_limit_bytes == 0 { limit } else { soft_limit_bytes.min(limit) };
         self.limit.store(limit, Ordering::Relaxed);
         self.soft_limit.store(soft_limit, Ordering::Relaxed);
-        self.resume.store(soft_limit - soft_limit / 16, Ordering::Relaxed);
     }
 
     /// Reserves `bytes`, or nothing at all.
@@ -140,7 +164,7 @@ impl Budget {
         Some(self.limit.load(Ordering::Relaxed)).filter(|limit| *limit != MOST)
     }
 
-    /// Above this many bytes producers get no further credit; `None` without limit.
+    /// Above this many bytes no producer gets further credit; `None` without limit.
     pub fn soft_limit(&self) -> Option<u64> {
         Some(self.soft_limit.load(Ordering::Relaxed)).filter(|limit| *limit != MOST)
     }
@@ -157,43 +181,59 @@ impl Budget {
 
     /// How many producers wait for memory.
     pub fn waiting(&self) -> usize {
-        lock(&self.waiting).len()
+        lock(&self.waiting).line.len()
     }
 
-    /// True if so much is in use that producers get no further credit.
-    pub fn is_tight(&self) -> bool {
-        self.used() > self.soft_limit.load(Ordering::Relaxed)
+    /// True if a queue that holds so much holds more than its share, so that its producers get no
+    /// further credit.
+    pub(crate) fn is_beyond_share(&self, held: u64) -> bool {
+        held >= self.free().saturating_mul(SHARE)
     }
 
-    /// Joins the line of those who wait for memory, unless there is enough: `None` then. Whoever
-    /// stands in it already, at `old`, stays there.
-    pub(crate) fn wait(&self, waker: &Waker, old: Option<Place>) -> Option<Place> {
-        if !self.is_tight() && old.is_none() {
-            return None;
-        }
-        let mut line = lock(&self.waiting);
-        if old.is_some_and(|old| line.has(old)) {
-            return old;
-        }
-        // From here on whoever brings the use down to `resume` sees the bit. Acquire and release
-        // are not needed: the line itself is behind its mutex.
-        let word = self.used.fetch_or(WAITING, Ordering::Relaxed);
-        if word & MOST <= self.resume_bytes() {
-            if line.is_empty() {
-                self.used.fetch_and(MOST, Ordering::Relaxed);
+    /// True if producers that have waited because their queue holds so much may go on.
+    pub(crate) fn may_go_on(&self, held: u64) -> bool {
+        self.used() <= self.level(held)
+    }
+
+    /// How many bytes more a queue that holds so much may take before it has its share.
+    pub(crate) fn room_for(&self, held: u64) -> u64 {
+        self.free().saturating_mul(SHARE).saturating_sub(held) / (SHARE + 1)
+    }
+
+    /// Joins the line of those who wait for memory, because their queue holds so much, unless they
+    /// may go on: `None` then. Whoever stands in it already, at `old`, stays there, or goes ahead if
+    /// the queue holds less.
+    pub(crate) fn wait(
+        &self,
+        waker: &Waker,
+        old: Option<MemoryPlace>,
+        held: u64,
+    ) -> Option<MemoryPlace> {
+        let mut waiting = lock(&self.waiting);
+        if let Some(old) = old {
+            if old.held <= held && waiting.line.contains_key(&old) {
+                return Some(old);
             }
-            return None;
+            waiting.line.remove(&old);
         }
-        Some(line.join(waker.clone()))
+        let place = waiting.join(waker.clone(), held);
+        self.note_resume(&waiting);
+        // From here on whoever brings the use down to the level sees the bit, and with it the
+        // level, which was written before (release here, acquire in `give_back`).
+        let word = self.used.fetch_or(WAITING, Ordering::Release);
+        if word & MOST > self.level(held) {
+            return Some(place);
+        }
+        waiting.line.remove(&place);
+        self.tidy(&waiting);
+        None
     }
 
     /// Leaves the line; nothing happens when the place is stale.
-    pub(crate) fn leave(&self, place: Place) {
-        let mut line = lock(&self.waiting);
-        line.leave(place);
-        if line.is_empty() {
-            self.used.fetch_and(MOST, Ordering::Relaxed);
-        }
+    pub(crate) fn leave(&self, place: MemoryPlace) {
+        let mut waiting = lock(&self.waiting);
+        waiting.line.remove(&place);
+        self.tidy(&waiting);
     }
 
     /// True if [`Budget::resume`] has something to do now.
@@ -209,38 +249,53 @@ impl Budget {
         if !self.is_resume_due() {
             return wakeups;
         }
-        let mut line = lock(&self.waiting);
+        let mut waiting = lock(&self.waiting);
         // Acquire: whoever set it has given memory back before, and that has to be seen below.
         self.resume_due.swap(false, Ordering::Acquire);
         let used = self.used();
-        if used > self.resume_bytes() {
-            // It has been used up again; the drop that brings it down will say so.
-            return wakeups;
-        }
-        let most =
-            self.soft_limit.load(Ordering::Relaxed).saturating_sub(used) / PRODUCER_BYTES + 1;
+        let most = self.free() / PRODUCER_BYTES + 1;
         while (wakeups.len() as u64) < most {
-            match line.serve() {
-                Some(waker) => wakeups.push(waker),
-                None => break,
-            }
+            let first = waiting.line.first_entry();
+            let Some(first) = first.filter(|it| used <= self.level(it.key().held)) else { break };
+            wakeups.push(first.remove());
         }
-        if line.is_empty() {
-            self.used.fetch_and(MOST, Ordering::Relaxed);
-        } else {
+        self.tidy(&waiting);
+        if waiting.least_held().is_some_and(|held| used <= self.level(held)) {
             self.resume_due.store(true, Ordering::Relaxed);
         }
         wakeups
     }
 
-    fn resume_bytes(&self) -> u64 {
-        self.resume.load(Ordering::Relaxed)
+    /// What is free below the soft limit.
+    fn free(&self) -> u64 {
+        self.soft_limit.load(Ordering::Relaxed).saturating_sub(self.used())
+    }
+
+    /// At how many bytes in use producers may go on whose queue holds so much: somewhat less than
+    /// where they were stopped, so that they do not stop and go with every message.
+    fn level(&self, held: u64) -> u64 {
+        let soft_limit = self.soft_limit.load(Ordering::Relaxed);
+        soft_limit.saturating_sub(held / (SHARE - 1) + soft_limit / 256)
+    }
+
+    /// Notes whether anybody waits, and for how much.
+    fn tidy(&self, waiting: &Waiting) {
+        self.note_resume(waiting);
+        if waiting.line.is_empty() {
+            self.used.fetch_and(MOST, Ordering::Relaxed);
+        }
+    }
+
+    fn note_resume(&self, waiting: &Waiting) {
+        let level = waiting.least_held().map_or(0, |held| self.level(held));
+        self.resume.store(level, Ordering::Relaxed);
     }
 
     fn give_back(&self, bytes: u64) {
-        let word = self.used.fetch_sub(bytes, Ordering::Relaxed);
+        // Acquire: see `wait`.
+        let word = self.used.fetch_sub(bytes, Ordering::Acquire);
         debug_assert!(word & MOST >= bytes, "more was given back than had been reserved");
-        if word & WAITING != 0 && (word & MOST) - bytes <= self.resume_bytes() {
+        if word & WAITING != 0 && (word & MOST) - bytes <= self.resume.load(Ordering::Relaxed) {
             // Release: see `resume`.
             self.resume_due.store(true, Ordering::Release);
         }
@@ -250,6 +305,20 @@ impl Budget {
         if used > self.peak.load(Ordering::Relaxed) {
             self.peak.fetch_max(used, Ordering::Relaxed);
         }
+    }
+}
+
+impl Waiting {
+    fn join(&mut self, waker: Waker, held: u64) -> MemoryPlace {
+        self.came += 1;
+        let place = MemoryPlace { held, number: self.came };
+        self.line.insert(place, waker);
+        place
+    }
+
+    /// What the queue of the first holds.
+    fn least_held(&self) -> Option<u64> {
+        self.line.first_key_value().map(|(place, _)| place.held)
     }
 }
 
@@ -336,6 +405,8 @@ const WAITING: u64 = 1 << 63;
 const MOST: u64 = WAITING - 1;
 /// So much is paid at a time by whoever needs a little more again and again.
 const PAID_AHEAD: u64 = 8 * 1024;
+/// A queue may hold so many times as much as is free.
+const SHARE: u64 = 7;
 /// What one producer that goes on is expected to bring: one full visit to its socket.
 const PRODUCER_BYTES: u64 = 256 * 1024;
 
@@ -362,10 +433,74 @@ mod tests {
         let budget = Budget::new(1_000);
         let _reservation = budget.reserve(900).unwrap();
         let waker = Waker::new(Arc::new(Nobody), 0);
-        assert!(budget.wait(&waker, None).is_some());
+        assert!(budget.wait(&waker, None, 900).is_some());
         budget.set_limit(100_000);
         assert!(budget.is_resume_due());
         assert_eq!((budget.resume().len(), budget.waiting()), (1, 0));
         assert!(!budget.is_resume_due());
+    }
+
+    /// Queues that all take what the rule lets them have, in any order.
+    #[test]
+    fn whatever_some_queues_take_the_next_one_finds_something() {
+        const LIMIT: u64 = 1 << 30;
+        let budget = Budget::new(LIMIT);
+        let mut queues: Vec<Reservation> = Vec::new();
+        for _ in 0..5 {
+            let mut queue = Reservation::nothing(&budget);
+            while !budget.is_beyond_share(queue.bytes()) {
+                let piece = budget.room_for(queue.bytes()).clamp(1, 4096);
+                queue.merge(budget.reserve(piece).unwrap());
+            }
+            queues.push(queue);
+            assert!(budget.used() < budget.soft_limit().unwrap());
+        }
+        let held: Vec<u64> = queues.iter().map(Reservation::bytes).collect();
+        assert!(held[0] > LIMIT * 3 / 4, "one alone may have most: {held:?}");
+        assert!(held.windows(2).all(|pair| pair[1] > pair[0] / 10), "{held:?}");
+        // What the first gives back is for everybody.
+        drop(queues.remove(0));
+        assert!(queues.iter().all(|queue| budget.may_go_on(queue.bytes())));
+    }
+
+    #[test]
+    fn queues_that_take_at_the_same_time_end_with_equal_parts() {
+        let budget = Budget::new(1 << 30);
+        let mut queues: Vec<_> = (0..4).map(|_| Reservation::nothing(&budget)).collect();
+        while queues.iter().any(|queue| !budget.is_beyond_share(queue.bytes())) {
+            for queue in &mut queues {
+                if !budget.is_beyond_share(queue.bytes()) {
+                    queue.merge(budget.reserve(4096).unwrap());
+                }
+            }
+        }
+        let held: Vec<u64> = queues.iter().map(Reservation::bytes).collect();
+        assert!(held.iter().all(|bytes| bytes.abs_diff(held[0]) <= 8192), "{held:?}");
+    }
+
+    #[test]
+    fn of_those_who_wait_the_one_whose_queue_holds_least_goes_on_first() {
+        struct Bell(std::sync::Mutex<Vec<u32>>);
+        impl crate::wake::Wake for Bell {
+            fn wake(&self, key: u32) {
+                self.0.lock().unwrap().push(key);
+            }
+        }
+        let budget = Budget::new(1_000);
+        let mut taken = budget.reserve(1_000).unwrap();
+        let bell = Arc::new(Bell(std::sync::Mutex::default()));
+        for (key, held) in [(0, 600), (1, 10), (2, 300)] {
+            assert!(budget.wait(&Waker::new(bell.clone(), key), None, held).is_some());
+        }
+        let rung = || std::mem::take(&mut *bell.0.lock().unwrap());
+        let mut seen = Vec::new();
+        for _ in 0..20 {
+            drop(taken.split(20));
+            budget.resume().perform();
+            seen.push(rung());
+        }
+        assert_eq!(seen.iter().flatten().copied().collect::<Vec<_>>(), [1, 2, 0]);
+        assert!(seen.iter().all(|woken| woken.len() < 2), "one after the other: {seen:?}");
+        assert_eq!(budget.waiting(), 0);
     }
 }

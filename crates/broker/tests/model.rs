@@ -92,6 +92,7 @@ impl Wake for Bell {
 fn main() {
     run("a limit is never passed by several who reserve at once", limit_is_never_passed);
     run("whoever waits for memory is called when it comes back", waiters_for_memory_are_called);
+    run("whoever needs least memory is called first", least_is_called_first);
     run("a consumer takes a message or is woken for it", consumer_takes_or_is_woken);
     run("two consumers share what two producers send", nothing_is_lost_between_two_consumers);
     run("one that selects takes a message or is woken for it", selecting_takes_or_is_woken);
@@ -131,7 +132,7 @@ fn waiters_for_memory_are_called() {
     let bell = Arc::new(Bell::default());
     let other = {
         let (budget, bell) = (Arc::clone(&budget), Arc::clone(&bell));
-        thread::spawn(move || budget.wait(&Waker::new(bell, 0), None).is_some())
+        thread::spawn(move || budget.wait(&Waker::new(bell, 0), None, 0).is_some())
     };
     drop(held);
     budget.resume().perform();
@@ -140,6 +141,26 @@ fn waiters_for_memory_are_called() {
     budget.resume().perform();
     assert_eq!(bell.rung(), usize::from(waits));
     assert_eq!((budget.used(), budget.waiting()), (0, 0));
+}
+
+fn least_is_called_first() {
+    let budget = Budget::with_soft_limit(100, 50);
+    let (rest, held) = (budget.reserve(45).unwrap(), budget.reserve(35).unwrap());
+    let (patient, bell) = (Arc::new(Bell::default()), Arc::new(Bell::default()));
+    // It would have to be 40 for this one.
+    assert!(budget.wait(&Waker::new(patient.clone(), 0), None, 60).is_some());
+    let other = {
+        let (budget, bell) = (Arc::clone(&budget), Arc::clone(&bell));
+        thread::spawn(move || budget.wait(&Waker::new(bell, 0), None, 0).is_some())
+    };
+    drop(held);
+    let waits = other.join().unwrap();
+    budget.resume().perform();
+    assert_eq!(bell.rung(), usize::from(waits));
+    assert_eq!((patient.rung(), budget.waiting()), (0, 1));
+    drop(rest);
+    budget.resume().perform();
+    assert_eq!((patient.rung(), budget.waiting()), (1, 0));
 }
 
 /// A queue on a node of its own.

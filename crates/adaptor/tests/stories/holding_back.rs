@@ -98,6 +98,36 @@ fn a_message_that_the_queue_can_never_hold_is_rejected_before_all_of_it_has_come
 }
 
 #[test]
+fn a_queue_that_nobody_reads_takes_its_share_of_memory_and_others_go_on() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 2_000_000);
+    let client = bench.client();
+    let unread = bench.sender(client, "unread");
+    while bench.credit(unread) > 0 {
+        bench.deliver(unread, &Default::default(), &bytes_of(1_000));
+    }
+    let numbers = bench.numbers("unread");
+    assert_eq!((numbers.flow_stopped, numbers.memory_stopped), (1, 1));
+    for number in 0..5 {
+        let name = format!("busy-{number}");
+        let (sender, receiver) = (bench.sender(client, &name), bench.receiver(client, &name, 0));
+        for _ in 0..500 {
+            assert!(bench.credit(sender) > 0, "{name} is held back");
+            bench.deliver(sender, &Default::default(), &bytes_of(1_000));
+            consume_one(&mut bench, receiver);
+        }
+        assert_eq!(expect_accepted(&mut bench, sender), 500);
+        assert_eq!(bench.numbers(&name).memory_stopped, 0);
+    }
+    assert_eq!(bench.credit(unread), 0);
+    assert_eq!(bench.node.broker.budget().refused(), 0);
+    let receiver = bench.receiver(client, "unread", 0);
+    for _ in 0..400 {
+        consume_one(&mut bench, receiver);
+    }
+    assert!(bench.credit(unread) > 0, "its own messages have gone");
+}
+
+#[test]
 fn whatever_the_sizes_a_sender_that_respects_its_credit_is_never_rejected() {
     for seed in 1..=40 {
         println!("seed {seed}");

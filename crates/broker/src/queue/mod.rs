@@ -11,6 +11,7 @@ mod distributor;
 mod group;
 mod last_value;
 mod lifetime;
+mod memory;
 mod moving;
 mod outcome;
 mod picking;
@@ -193,7 +194,7 @@ impl Queue {
             self.note_arrival(now);
         }
         self.settle_down(now);
-        Enqueued { accepted: added as u32, rejected, is_closed: self.policy.is_closed() }
+        Enqueued { accepted: added as u32, rejected, is_closed: self.is_closed() }
     }
 
     /// Adds messages as far as the limits allow, each on its own; returns how many.
@@ -297,7 +298,7 @@ impl Queue {
         } else if self.policy.is_closed() {
             self.producers.wait(id);
             0
-        } else if self.producers.wait_for_memory(id, &self.budget) {
+        } else if self.wait_for_memory(id) {
             0
         } else {
             self.producers.leave(id, &self.budget);
@@ -308,13 +309,9 @@ impl Queue {
         credit
     }
 
-    /// How many messages the node's memory has room for, shared by the producers of this queue; at
-    /// least one.
-    fn credit_for_memory(&self) -> u32 {
-        let Some(soft_limit) = self.budget.soft_limit() else { return u32::MAX };
-        let free = soft_limit.saturating_sub(self.budget.used());
-        let each = free / self.policy.usual_bytes() / self.producers.len().max(1) as u64;
-        u32::try_from(each).unwrap_or(u32::MAX).max(1)
+    /// True if producers get no credit.
+    fn is_closed(&self) -> bool {
+        self.policy.is_closed() || self.is_short_of_memory()
     }
 
     /// Does what is due by time; true if there is more.
@@ -361,6 +358,8 @@ impl Queue {
     pub(crate) fn statistics(&self) -> Statistics {
         let (counters, transacted) = (&self.counters, self.transacted());
         let discards = counters.discards();
+        let is_full = self.policy.is_closed();
+        let is_short = !is_full && self.counters.short_at_kib > 0 && self.producers.waiting() > 0;
         Statistics {
             msg_total_enqueues: counters.enqueued_messages,
             msg_total_dequeues: counters.dequeued_messages,
@@ -385,7 +384,8 @@ impl Queue {
             consumer_count_high: u64::from(counters.most_consumers),
             producer_count: self.producers.len() as u64,
             producers_waiting: self.producers.waiting() as u64,
-            flow_stopped: u64::from(self.policy.is_closed()),
+            flow_stopped: u64::from(is_full || is_short),
+            memory_stopped: u64::from(is_short),
             flow_stopped_count: self.policy.stops(),
             memory_bytes: self.messages.memory_bytes(),
         }
@@ -521,9 +521,10 @@ impl Queue {
             return self.close();
         }
         self.alarm.look(now.mono_ms, &self.policy, &self.settings);
-        if self.producers.waiting() > 0 && !self.policy.is_closed() {
+        if self.producers.waiting() > 0 && !self.policy.is_closed() && !self.is_still_short() {
             let most = u64::from(self.policy.credit(&Want::credit(u32::MAX), 1));
-            self.producers.call(most, &mut self.wakeups);
+            let most = most.min(self.messages_that_memory_has_room_for().max(1));
+            self.producers.call(most, &self.budget, &mut self.wakeups);
         }
         self.call_owners();
         self.distributor.balance(&self.messages, &mut self.wakeups);

@@ -1,6 +1,6 @@
 //! The links that send to a queue.
 
-use crate::budget::Budget;
+use crate::budget::{Budget, MemoryPlace};
 use crate::line::{Line, Place};
 use crate::slab::Slab;
 use crate::wake::{Waker, Wakeups};
@@ -41,7 +41,7 @@ struct Producer {
     /// Where it stands in the queue's line.
     place: Option<Place>,
     /// Where it stands in the line of those who wait for the node's memory.
-    node_place: Option<Place>,
+    node_place: Option<MemoryPlace>,
 }
 
 impl Producers {
@@ -78,11 +78,16 @@ impl Producers {
         }
     }
 
-    /// Waits until the node has memory, if it has not: true then.
-    pub(crate) fn wait_for_memory(&mut self, id: ProducerId, budget: &Budget) -> bool {
+    /// Waits until the node has memory for a queue that holds so much, if it has not: true then.
+    pub(crate) fn wait_for_memory(&mut self, id: ProducerId, budget: &Budget, held: u64) -> bool {
         let Some(producer) = self.producers.get_mut(id.slot, id.generation) else { return false };
-        producer.node_place = budget.wait(&producer.waker, producer.node_place);
-        producer.node_place.is_some()
+        producer.node_place = budget.wait(&producer.waker, producer.node_place, held);
+        let waits = producer.node_place.is_some();
+        if waits {
+            // It is called as well if the queue has less before the node has more.
+            self.wait(id);
+        }
+        waits
     }
 
     /// Does not wait any more.
@@ -97,10 +102,13 @@ impl Producers {
     }
 
     /// Calls the `most` that have waited longest.
-    pub(crate) fn call(&mut self, most: u64, wakeups: &mut Wakeups) {
+    pub(crate) fn call(&mut self, most: u64, budget: &Budget, wakeups: &mut Wakeups) {
         for _ in 0..most {
             let Some(slot) = self.waiting.serve() else { break };
-            if let Some(producer) = self.producers.at(slot) {
+            if let Some(producer) = self.producers.at_mut(slot) {
+                if let Some(place) = producer.node_place.take() {
+                    budget.leave(place);
+                }
                 wakeups.push(producer.waker.clone());
             }
         }

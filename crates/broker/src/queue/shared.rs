@@ -145,7 +145,7 @@ impl SharedQueue {
         (enqueued, wakeups)
     }
 
-    /// Keeps room for the messages of a batch, all or none.
+    /// Keeps room for the messages of a batch, all or none; says whether producers get no credit now.
     pub(crate) fn reserve(
         &self,
         batch: &mut Batch,

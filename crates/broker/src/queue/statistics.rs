@@ -10,6 +10,9 @@ pub(crate) struct Counters {
     pub(crate) acquires: u64,
     pub(crate) releases: u64,
     pub(crate) most_consumers: u32,
+    /// The node's memory is short, and the queue held so much when its producers were held back, at
+    /// least 1; 0 if it is not. No count, but here it costs a queue nothing.
+    pub(crate) short_at_kib: u32,
     /// There only once something has been discarded: most queues never do.
     discards: Option<Box<Discards>>,
 }
@@ -123,6 +126,8 @@ statistics! {
     producers_waiting = "producersWaiting",
     /// 1 if producers get no credit.
     flow_stopped = "flowStopped",
+    /// 1 if they get none because the node's memory is short, and the queue has its share of it.
+    memory_stopped = "memoryStopped",
     /// How often producers have been stopped.
     flow_stopped_count = "flowStoppedCount",
     /// Bytes of memory that the messages take.

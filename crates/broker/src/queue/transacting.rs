@@ -73,7 +73,7 @@ impl Queue {
         let kept = &mut self.transacted_mut().room;
         kept.messages += room.messages;
         kept.bytes += room.bytes;
-        Ok((room, self.policy.is_closed()))
+        Ok((room, self.is_closed()))
     }
 
     /// Gives back room that is not needed.

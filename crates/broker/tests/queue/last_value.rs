@@ -107,7 +107,9 @@ fn a_value_that_has_been_taken_out_is_not_replaced() {
 
 #[test]
 fn a_full_queue_takes_new_values_of_the_keys_that_it_has() {
-    let mut bench = QueueBench::new(QueueSettings { max_count: Some(2), ..settings() });
+    // Without flow control the limit holds for everybody.
+    let full = QueueSettings { max_count: Some(2), flow_stop_count: Some(0), ..settings() };
+    let mut bench = QueueBench::new(full);
     send(&mut bench, &[("a", "a1"), ("b", "b1")]);
     let enqueued = send(&mut bench, &[("a", "a2"), ("c", "c1"), ("b", "b2"), ("a", "a3")]);
     let rejected: Vec<_> = enqueued.rejected.iter().map(|r| (r.index, r.reason)).collect();

@@ -23,9 +23,7 @@ fn producers_wait_for_the_nodes_memory_and_go_on_in_order() {
     assert_eq!(bench.grant(producers[0], 5), 0, "it keeps its place");
     let positions = bench.take(consumer, 1).positions();
     bench.accept(consumer, &positions);
-    assert_eq!(bench.woken(), [producers[0].key]);
-    bench.pass(0);
-    assert_eq!(bench.woken(), [producers[1].key]);
+    assert_eq!(bench.woken(), producers.map(|producer| producer.key));
     assert_eq!(producers.map(|producer| bench.grant(producer, 5)), [1, 1]);
 }
 
@@ -42,7 +40,8 @@ fn credit_is_for_no_more_than_the_nodes_memory_has_room_for() {
 fn memory_that_another_queue_gives_back_lets_producers_go_on() {
     let mut bench = QueueBench::with(tight(100_000), QueueSettings::default());
     let producer = bench.producer();
-    bench.send(&[&"x".repeat(90_000)]);
+    // So much that nobody gets anything.
+    bench.send(&[&"x".repeat(93_000)]);
     let other = bench.broker.open("other").unwrap();
     let (waker, key) = bench.waker();
     let id = other.attach_producer(bench.now, waker).unwrap();
@@ -52,6 +51,53 @@ fn memory_that_another_queue_gives_back_lets_producers_go_on() {
     bench.pass(0);
     assert!(bench.woken().contains(&key));
     assert_eq!(other.grant(bench.now, id, &Want::credit(5)).0, 1);
+}
+
+#[test]
+fn a_queue_that_nobody_reads_does_not_hold_back_the_producers_of_others() {
+    let mut bench = QueueBench::with(tight(1_000_000), QueueSettings::default());
+    let producer = bench.producer();
+    let mut sent = 0;
+    while bench.grant(producer, 1) > 0 {
+        bench.send(&[&"x".repeat(1_000)]);
+        sent += 1;
+    }
+    assert!((700..900).contains(&sent), "{sent}");
+    let statistics = bench.statistics();
+    assert_eq!((statistics.flow_stopped, statistics.memory_stopped), (1, 1));
+    let others: Vec<_> =
+        (0..3).map(|n| bench.broker.open(&format!("other-{n}")).unwrap()).collect();
+    for other in others {
+        let (waker, _) = bench.waker();
+        let id = other.attach_producer(bench.now, waker).unwrap();
+        assert!(other.grant(bench.now, id, &Want::credit(1_000)).0 > 0, "{}", other.name());
+        assert_eq!(other.statistics().memory_stopped, 0);
+    }
+    assert_eq!(bench.woken(), [], "the full queue still waits");
+}
+
+#[test]
+fn producers_go_on_when_their_own_queue_has_been_read_although_others_have_the_memory() {
+    let mut bench = QueueBench::with(tight(1_000_000), QueueSettings::default());
+    let (producer, consumer) = (bench.producer(), bench.consumer());
+    let fill = |bench: &mut QueueBench| {
+        while bench.grant(producer, 1) > 0 {
+            bench.send(&[&"x".repeat(1_000)]);
+        }
+    };
+    fill(&mut bench);
+    bench.woken();
+    // Whatever this queue gives back, somebody else takes.
+    let budget = Arc::clone(bench.broker.budget());
+    let mut taken = budget.reserve(0).unwrap();
+    let before = budget.used();
+    while bench.woken().is_empty() {
+        let positions = bench.take(consumer, 1).positions();
+        assert_eq!(positions.len(), 1, "it is empty, and the producer waits for ever");
+        bench.accept(consumer, &positions);
+        taken.merge(budget.reserve(before.saturating_sub(budget.used())).unwrap());
+    }
+    assert!(bench.statistics().msg_depth > 300);
 }
 
 #[test]

@@ -216,7 +216,8 @@ fn a_commit_concerns_several_queues_or_none() {
 
 #[test]
 fn room_is_kept_from_the_moment_a_message_comes_so_that_a_commit_cannot_fail_for_it() {
-    let limit = QueueSettings { max_count: Some(3), ..QueueSettings::default() };
+    let limit =
+        QueueSettings { max_count: Some(3), flow_stop_count: Some(0), ..QueueSettings::default() };
     let mut bench = QueueBench::new(limit);
     let mut transaction = bench.begin();
     bench.post(&mut transaction, &["a", "b"]);
@@ -227,7 +228,8 @@ fn room_is_kept_from_the_moment_a_message_comes_so_that_a_commit_cannot_fail_for
 
 #[test]
 fn a_message_that_is_refused_dooms_its_transaction() {
-    let limit = QueueSettings { max_count: Some(2), ..QueueSettings::default() };
+    let limit =
+        QueueSettings { max_count: Some(2), flow_stop_count: Some(0), ..QueueSettings::default() };
     let mut bench = QueueBench::new(limit);
     let empty = bench.broker.budget().used();
     let mut transaction = bench.begin();

@@ -78,7 +78,7 @@ const ATTRIBUTES: &[Attribute<()>] = &[
     Attribute::new(
         "memorySoftLimitBytes",
         "ulong",
-        "Above this, producers get no further credit; null for never.",
+        "Above this, no producer gets further credit; null for never.",
         |(), scope| scope.broker().budget().soft_limit().into(),
     ),
     Attribute::new("memoryRefused", "ulong", "How often there was not enough.", |(), scope| {
@@ -87,6 +87,12 @@ const ATTRIBUTES: &[Attribute<()>] = &[
     Attribute::new("memoryWaiting", "ulong", "Producers that wait for memory.", |(), scope| {
         count(scope.broker().budget().waiting())
     }),
+    Attribute::new(
+        "memoryStoppedQueues",
+        "ulong",
+        "Queues whose producers get no credit because they have their share of the memory.",
+        |(), scope| scope.totals().memory_stopped.into(),
+    ),
     Attribute::new("transactionsOpen", "ulong", "Transactions that are open.", |(), scope| {
         scope.broker().transaction_totals().open.into()
     }),
@@ -136,7 +142,7 @@ pub(crate) fn identity(facts: &NodeFacts) -> String {
 
 /// Whether the sum over all queues means something.
 fn is_total(statistic: &str) -> bool {
-    !matches!(statistic, "flowStopped" | "consumerCountHigh")
+    !matches!(statistic, "flowStopped" | "memoryStopped" | "consumerCountHigh")
 }
 
 fn facts<'a>(scope: &Scope<'a>) -> &'a NodeFacts {

@@ -26,7 +26,25 @@ pub(super) fn queues(queues: &[Entity]) -> Table {
         (Column::new("cons", Kmg), "consumerCount"),
         (Column::new("bind", Kmg), "bindingCount"),
     ];
-    listed("Queues", &FIELDS, queues)
+    let mut table = listed("Queues", &FIELDS, queues);
+    // Nobody who reads the columns by their places is to meet another one without need.
+    if queues.iter().any(|queue| queue.get("flowStopped") == Value::from(true)) {
+        table.columns.push(Column::new("stopped", Plain));
+        for (row, queue) in table.rows.iter_mut().zip(queues) {
+            row.push(stopped_by(queue));
+        }
+    }
+    table
+}
+
+/// What keeps the producers of a queue from getting credit.
+fn stopped_by(queue: &Entity) -> Value {
+    let is = |name| queue.get(name) == Value::from(true);
+    match (is("memoryStopped"), is("flowStopped")) {
+        (true, _) => "memory".into(),
+        (false, true) => "limit".into(),
+        (false, false) => Value::Null,
+    }
 }
 
 pub(super) fn connections(connections: &[Entity]) -> Table {
@@ -142,13 +160,14 @@ pub(super) fn totals(broker: &Entity) -> Table {
 
 /// Everything about one queue.
 pub(super) fn queue(queue: &Entity) -> Vec<Table> {
-    const PROPERTIES: [Field; 8] = [
+    const PROPERTIES: [Field; 9] = [
         (Column::new("Name", Plain), "name"),
         (Column::new("Durable", YesNo), "durable"),
         (Column::new("AutoDelete", YesNo), "autoDelete"),
         (Column::new("Exclusive", YesNo), "exclusive"),
         (Column::new("FlowStopped", YesNo), "flowStopped"),
         (Column::new("FlowStoppedCount", Commas), "flowStoppedCount"),
+        (Column::new("MemoryStopped", YesNo), "memoryStopped"),
         (Column::new("Consumers", Commas), "consumerCount"),
         (Column::new("Bindings", Commas), "bindingCount"),
     ];
@@ -278,6 +297,23 @@ mod tests {
         assert_eq!(words[..6], ["queue", "dur", "autoDel", "excl", "msg", "msgIn"]);
         let cells: Vec<&str> = lines[3].split_whitespace().collect();
         assert_eq!(cells, ["srcQ1", "Y", "1.50k", "2.00m", "0", "450k", "1"]);
+    }
+
+    #[test]
+    fn a_queue_whose_producers_are_stopped_says_why() {
+        let queue = |name: &'static str, flow: bool, memory: bool| {
+            let flags = [("flowStopped", flow.into()), ("memoryStopped", memory.into())];
+            entity(&[("name", name.into()), flags[0].clone(), flags[1].clone()])
+        };
+        let table = queues(&[
+            queue("full", true, false),
+            queue("large", true, true),
+            queue("open", false, false),
+        ]);
+        let reasons: Vec<_> = table.rows.iter().map(|row| row.last().cloned().unwrap()).collect();
+        assert_eq!(reasons, ["limit".into(), "memory".into(), Value::Null]);
+        assert!(table.text().lines().nth(1).unwrap().ends_with("stopped"));
+        assert_eq!(queues(&[queue("open", false, false)]).rows[0].len(), 12);
     }
 
     #[test]

@@ -248,8 +248,9 @@ pub(super) static SETTINGS: &[Setting] = &[
         "memory-limit",
         BYTES,
         bytes memory_limit_bytes,
-        "Memory for messages; when it is used up, publishers are held back. Without this setting it is \
-         three quarters of the control group's limit, or half of the machine's memory"
+        "Memory for messages; when it is short, publishers are held back, first those to queues that \
+         hold much. Without this setting it is three quarters of the control group's limit, or half of \
+         the machine's memory"
     ),
     setting!(
         Queues,

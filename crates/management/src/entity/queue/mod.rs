@@ -83,7 +83,10 @@ pub(crate) fn columns() -> Vec<Column> {
         access: Access::Read,
     });
     let statistics = statistics.map(|column| match column.name {
-        FLOW_STOPPED => Column { of: "boolean", doc: "Whether producers get no credit.", ..column },
+        "memoryStopped" => Column { of: "boolean", doc: MEMORY_STOPPED, ..column },
+        "flowStopped" => {
+            Column { of: "boolean", doc: "Whether producers get no credit.", ..column }
+        }
         _ => column,
     });
     crate::attribute::columns(ATTRIBUTES).into_iter().chain(arguments).chain(statistics).collect()
@@ -143,7 +146,7 @@ impl Row for QueueReading {
             return self.in_force(argument);
         }
         match self.statistics.iter().nth(column - ATTRIBUTES.len() - ARGUMENTS.len()) {
-            Some((FLOW_STOPPED, stopped)) => (stopped != 0).into(),
+            Some((name, flag)) if FLAGS.contains(&name) => (flag != 0).into(),
             Some((_, number)) => number.into(),
             None => Value::Null,
         }
@@ -182,5 +185,7 @@ const MOST_GROUPS: usize = 1_000;
 const FIXED: &[&str] = &["durable", "exclusive"];
 /// Arguments that are attributes of their own in the Qpid tools.
 const OWN_ATTRIBUTES: &[&str] = &["durable", "exclusive", "auto-delete"];
-/// The statistic that is a flag.
-const FLOW_STOPPED: &str = "flowStopped";
+const MEMORY_STOPPED: &str = "Whether they get none because the node's memory is short, and the queue \
+                              has its share of it; if not, because of the queue's own limit.";
+/// The statistics that are flags.
+const FLAGS: &[&str] = &["flowStopped", "memoryStopped"];

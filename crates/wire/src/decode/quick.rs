@@ -1,3 +1,4 @@
+use crate::descriptor;
 use crate::types::{Width, codes};
 
 /// Reads the fields of hot composites in their usual encodings, and gives up on anything else.
@@ -134,6 +135,30 @@ impl<'a> Quick<'a> {
         let rest = self.rest.strip_prefix(&[codes::NULL])?;
         self.rest = rest;
         Some(false)
+    }
+
+    /// The id of a transaction in a transactional state without outcome (part 4, 4.5.6), null or
+    /// nothing; other states give up.
+    #[inline(always)]
+    pub(crate) fn optional_transaction(&mut self) -> Option<Option<&'a [u8]>> {
+        if !self.step() {
+            return Some(None);
+        }
+        if let Some(rest) = self.rest.strip_prefix(&[codes::NULL]) {
+            self.rest = rest;
+            return Some(None);
+        }
+        self.transaction().map(Some)
+    }
+
+    #[inline(never)]
+    fn transaction(&mut self) -> Option<&'a [u8]> {
+        let (mut state, used) = Quick::composite(self.rest, descriptor::TRANSACTIONAL_STATE)?;
+        let id = state.optional_binary()??;
+        state.nothing()?;
+        state.end()?;
+        self.rest = self.rest.get(used..)?;
+        Some(id)
     }
 
     /// Null or nothing; a value gives up.

@@ -44,7 +44,7 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Reads a transfer without state in its usual encoding.
+    /// Reads a transfer in its usual encoding: without state, or with that of a transaction.
     #[inline(always)]
     pub(super) fn decode_usual(body: &'a [u8]) -> Option<(Transfer<'a>, usize)> {
         let (mut fields, used) = Quick::composite(body, descriptor::TRANSFER)?;
@@ -56,7 +56,7 @@ impl<'a> Transfer<'a> {
             settled: fields.optional_boolean()?,
             more: fields.flag()?,
             rcv_settle_mode: fields.nothing().map(|()| None)?,
-            state: fields.nothing().map(|()| None)?,
+            state: fields.optional_transaction()?.map(transactional),
             resume: fields.flag()?,
             aborted: fields.flag()?,
             batchable: fields.flag()?,
@@ -98,6 +98,11 @@ impl<'a> Transfer<'a> {
     }
 }
 
+#[cold]
+fn transactional(txn_id: &[u8]) -> DeliveryState {
+    DeliveryState::Transactional { txn_id: Box::from(txn_id), outcome: None }
+}
+
 impl Encode for Transfer<'_> {
     fn encode(&self, out: &mut Vec<u8>) {
         let mut list = ListWriter::composite(out, descriptor::TRANSFER);
@@ -132,6 +137,10 @@ mod tests {
     fn a_transfer_survives_the_wire_and_leaves_the_payload() {
         round_trip(&Transfer::default());
         round_trip(&Transfer { handle: 1, more: true, ..Transfer::default() });
+        for txn_id in [&b""[..], b"t", &[7; 200]] {
+            let state = Some(DeliveryState::Transactional { txn_id: txn_id.into(), outcome: None });
+            round_trip(&Transfer { handle: 1, delivery_id: Some(1), state, ..Transfer::default() });
+        }
         let error = AmqpError::new(condition::NOT_FOUND, "gone");
         round_trip(&Transfer {
             handle: 1000,

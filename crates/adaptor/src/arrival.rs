@@ -2,8 +2,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mochila_broker::{
-    Batch, BatchBuilder, Budget, Enqueued, Fault, LargeBody, MessageMeta, Origin, Rejected,
-    SharedQueue, Wakeups,
+    Batch, BatchBuilder, Budget, Enqueued, Exchange, Fault, LargeBody, MessageMeta, Origin,
+    Published, Refusal, Rejected, Routing, SharedQueue, Wakeups,
 };
 use mochila_engine::{Connection as Engine, LinkId, SessionId};
 use mochila_wire::performative::ReceiverSettleMode;
@@ -18,18 +18,68 @@ pub(crate) struct Arrivals {
     builder: BatchBuilder,
     to: Option<Route>,
     deliveries: Vec<Arrived>,
+    routing: Routing,
 }
 
 /// Where a batch comes from and where it goes.
-struct Route {
+pub(crate) struct Route {
     link: LinkId,
     session: SessionId,
     /// The number of the connection that the link is on.
     connection: u64,
-    queue: Arc<SharedQueue>,
-    /// The queue gives this sender its credit.
-    is_held_back: bool,
+    to: To,
     transaction: Option<TransactionId>,
+}
+
+/// Where messages go in, to be kept until the batch is.
+enum To {
+    Queue { queue: Arc<SharedQueue>, is_held_back: bool },
+    Exchange { exchange: Arc<Exchange>, key: Option<Box<[u8]>> },
+}
+
+/// Where a message goes in.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'a> {
+    /// A queue.
+    Queue {
+        queue: &'a Arc<SharedQueue>,
+        /// The queue gives this sender its credit.
+        is_held_back: bool,
+    },
+    /// An exchange.
+    Exchange {
+        exchange: &'a Arc<Exchange>,
+        /// The routing key, where it does not come from the message.
+        key: Option<&'a [u8]>,
+    },
+}
+
+impl Place<'_> {
+    #[inline]
+    fn is(self, to: &To) -> bool {
+        match (self, to) {
+            (Place::Queue { queue, .. }, To::Queue { queue: other, .. }) => {
+                Arc::ptr_eq(queue, other)
+            }
+            (
+                Place::Exchange { exchange, key },
+                To::Exchange { exchange: other, key: other_key },
+            ) => Arc::ptr_eq(exchange, other) && key == other_key.as_deref(),
+            (Place::Queue { .. }, To::Exchange { .. })
+            | (Place::Exchange { .. }, To::Queue { .. }) => false,
+        }
+    }
+
+    fn kept(self) -> To {
+        match self {
+            Place::Queue { queue, is_held_back } => {
+                To::Queue { queue: Arc::clone(queue), is_held_back }
+            }
+            Place::Exchange { exchange, key } => {
+                To::Exchange { exchange: Arc::clone(exchange), key: key.map(Box::from) }
+            }
+        }
+    }
 }
 
 /// What the sender of a message has to be told about it.
@@ -111,20 +161,35 @@ pub(crate) struct Landed {
     pub(crate) link: LinkId,
     /// Something was rejected for want of room.
     pub(crate) is_refused: bool,
-    /// The queue gives no credit now.
+    /// The queue, or every queue that messages went to, gives no credit now.
     pub(crate) is_closed: bool,
     /// The mean size of the messages.
     pub(crate) message_bytes: u64,
+    /// What became of messages for an exchange.
+    pub(crate) published: Option<Published>,
+}
+
+/// Messages that are not accepted, by their places in the batch, and whether more would be taken.
+struct Fates {
+    rejected: Vec<Rejected>,
+    released: Vec<u32>,
+    is_closed: bool,
+}
+
+impl Fates {
+    fn are_good(&self) -> bool {
+        self.rejected.is_empty() && self.released.is_empty()
+    }
 }
 
 impl Arrivals {
-    /// Whether a message of this sender for this queue joins the batch that is being collected.
+    /// Whether a message of this sender for this place joins the batch that is being collected.
     #[inline]
-    pub(crate) fn joins(&self, sender: &Sender, queue: &Arc<SharedQueue>) -> bool {
+    pub(crate) fn joins(&self, sender: &Sender, place: Place<'_>) -> bool {
         match &self.to {
             Some(route) => {
                 route.link == sender.link
-                    && Arc::ptr_eq(&route.queue, queue)
+                    && place.is(&route.to)
                     && route.transaction == sender.transaction
             }
             None => false,
@@ -132,16 +197,9 @@ impl Arrivals {
     }
 
     /// Starts a batch; the one before has been enqueued.
-    pub(crate) fn start(
-        &mut self,
-        sender: &Sender,
-        connection: u64,
-        queue: Arc<SharedQueue>,
-        is_held_back: bool,
-    ) {
+    pub(crate) fn start(&mut self, route: Route) {
         debug_assert!(self.builder.is_empty(), "a batch was started before the last was enqueued");
-        let Sender { link, session, transaction, .. } = *sender;
-        self.to = Some(Route { link, session, connection, queue, is_held_back, transaction });
+        self.to = Some(route);
     }
 
     /// Adds a message to the batch.
@@ -179,19 +237,27 @@ impl Arrivals {
         let route = self.to.take()?;
         self.builder.set_origin(Origin::new(route.connection, now));
         let deliveries = &self.deliveries;
-        let link = route.link;
-        let mut landed = Landed { link, is_refused: true, is_closed: true, message_bytes: 0 };
+        let mut landed = Landed {
+            link: route.link,
+            is_refused: true,
+            is_closed: true,
+            message_bytes: 0,
+            published: None,
+        };
         match self.builder.finish(buffer, budget) {
             Ok(batch) => {
                 landed.message_bytes = batch.bytes() / (batch.len() as u64).max(1);
-                let (enqueued, woken) = route.enqueue(now, batch, transactions);
+                let (fates, published, woken) =
+                    route.enqueue(now, batch, transactions, &mut self.routing);
                 wakeups.merge(woken);
-                landed.is_refused = !enqueued.rejected.is_empty();
-                landed.is_closed = enqueued.is_closed;
-                if enqueued.rejected.is_empty() {
+                landed.published = published;
+                landed.is_closed = fates.is_closed;
+                // More credit would not help where nobody is bound.
+                landed.is_refused = fates.rejected.iter().any(|it| it.reason != Refusal::NoRoute);
+                if fates.are_good() {
                     settle_all(engine, &route, deliveries, &route.told(DeliveryState::Accepted));
                 } else {
-                    settle_each(engine, &route, deliveries, &enqueued.rejected);
+                    settle_each(engine, &route, deliveries, &fates);
                 }
             }
             Err(over) => {
@@ -216,18 +282,41 @@ pub(crate) struct Landing<'a> {
 }
 
 impl Route {
+    /// The way of messages of a link of the connection with this number.
+    pub(crate) fn new(sender: &Sender, connection: u64, place: Place<'_>) -> Route {
+        let Sender { link, session, transaction, .. } = *sender;
+        Route { link, session, connection, to: place.kept(), transaction }
+    }
+
     #[inline]
     fn enqueue(
         &self,
         now: Now,
         batch: &mut Batch,
         transactions: &mut Transactions,
-    ) -> (Enqueued, Wakeups) {
-        match (self.transaction, self.is_held_back) {
-            (Some(id), _) => transactions.enqueue(now, id, &self.queue, batch, self.is_held_back),
-            (None, true) => self.queue.enqueue(now, batch),
-            (None, false) => self.queue.offer(now, batch),
-        }
+        routing: &mut Routing,
+    ) -> (Fates, Option<Published>, Wakeups) {
+        let (queue, is_held_back) = match &self.to {
+            To::Queue { queue, is_held_back } => (queue, *is_held_back),
+            To::Exchange { exchange, key } => {
+                let key = key.as_deref();
+                let (mut published, wakeups) = match self.transaction {
+                    Some(id) => transactions.publish(now, id, (exchange, key), batch, routing),
+                    None => exchange.publish(now, batch, key, routing),
+                };
+                let rejected = std::mem::take(&mut published.rejected);
+                let released = std::mem::take(&mut published.released);
+                let fates = Fates { rejected, released, is_closed: false };
+                return (fates, Some(published), wakeups);
+            }
+        };
+        let (enqueued, wakeups) = match (self.transaction, is_held_back) {
+            (Some(id), _) => transactions.enqueue(now, id, queue, batch, is_held_back),
+            (None, true) => queue.enqueue(now, batch),
+            (None, false) => queue.offer(now, batch),
+        };
+        let Enqueued { rejected, is_closed, .. } = enqueued;
+        (Fates { rejected, released: Vec::new(), is_closed }, None, wakeups)
     }
 
     /// How the sender is told an outcome.
@@ -247,12 +336,16 @@ fn settle_all(engine: &mut Engine, route: &Route, deliveries: &[Arrived], state:
     }
 }
 
-fn settle_each(engine: &mut Engine, route: &Route, deliveries: &[Arrived], rejected: &[Rejected]) {
-    let mut rejected = rejected.iter().peekable();
+fn settle_each(engine: &mut Engine, route: &Route, deliveries: &[Arrived], fates: &Fates) {
+    let mut rejected = fates.rejected.iter().peekable();
+    let mut released = fates.released.iter().peekable();
     for (index, arrived) in deliveries.iter().enumerate() {
         let state = match rejected.next_if(|rejected| rejected.index as usize == index) {
             Some(rejected) => DeliveryState::rejected(rejected.reason.to_amqp()),
-            None => DeliveryState::Accepted,
+            None => match released.next_if(|released| **released as usize == index) {
+                Some(_) => DeliveryState::Released,
+                None => DeliveryState::Accepted,
+            },
         };
         if arrived.answer != Answer::Nothing {
             let id = arrived.delivery_id;

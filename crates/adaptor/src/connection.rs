@@ -10,7 +10,7 @@ use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
 use crate::incoming::Destination;
 use crate::links::{End, Links, Slot};
-use crate::outgoing::IN_VAIN;
+use crate::outgoing::{IN_VAIN, Parting};
 use crate::settlement::{Fate, Told, Within};
 use crate::transactions::{Ends, Transactions};
 use crate::{Node, Scratch, WHOLE_CONNECTION};
@@ -127,9 +127,7 @@ impl Connection {
         let Some(slot) = self.links.by_key(key) else { return };
         let id = slot.id;
         match &slot.end {
-            end if end.queue().is_some_and(|queue| queue.is_deleted()) => {
-                self.queue_gone(now, id, scratch);
-            }
+            end if end.gone().is_some() => self.node_gone(now, id, scratch),
             End::Outgoing(_) => self.make_ready(id),
             End::Incoming(_) => self.grant_credit(now, id, scratch),
         }
@@ -252,11 +250,11 @@ impl Connection {
             Event::FlowProperties { link, properties } => {
                 self.handle_flow_properties(now, link, &properties, scratch);
             }
-            Event::Detached { link, error, .. } => {
+            Event::Detached { link, error, closed } => {
                 if let Some(error) = error {
                     tracing::debug!(peer = %self.record.peer_address, ?link, %error, "a link was detached");
                 }
-                self.end_link(now, link, scratch);
+                self.end_link(now, link, closed, scratch);
             }
             Event::Ended { session, error } => {
                 if let Some(error) = error {
@@ -367,32 +365,33 @@ impl Connection {
     ) {
         tracing::info!(peer = %self.record.peer_address, link = ?id, %error, "detaching a link");
         self.engine.detach(id, true, Some(error));
-        self.end_link(now, id, scratch);
+        self.end_link(now, id, false, scratch);
     }
 
-    pub(crate) fn queue_gone(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
-        let queue = self.links.get_mut(id).and_then(|slot| slot.end.queue());
-        let name = queue.map_or_else(String::new, |queue| queue.name().to_owned());
-        self.detach_with(now, id, QueueError::Deleted { name }.to_amqp(), scratch);
+    /// The node at our end of a link has been deleted.
+    pub(crate) fn node_gone(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
+        let error = self.links.get_mut(id).and_then(|slot| slot.end.gone());
+        let error = error.unwrap_or_else(|| QueueError::Deleted { name: String::new() }.to_amqp());
+        self.detach_with(now, id, error, scratch);
     }
 
     fn end_session(&mut self, now: Now, session: SessionId, scratch: &mut Scratch) {
         let links: Vec<LinkId> =
             self.links.iter().filter(|slot| slot.session == session).map(|slot| slot.id).collect();
         for id in links {
-            self.end_link(now, id, scratch);
+            self.end_link(now, id, false, scratch);
         }
         self.record.leave_session(session.index() as u32);
     }
 
-    /// Gives up what a link has at its queue.
-    fn end_link(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
+    /// Gives up what a link has at its node; if its peer has closed it, for good.
+    fn end_link(&mut self, now: Now, id: LinkId, closed: bool, scratch: &mut Scratch) {
         if let Some(slot) = self.links.remove(id) {
-            self.give_up(now, slot, scratch);
+            self.give_up(now, slot, closed, scratch);
         }
     }
 
-    fn give_up(&mut self, now: Now, slot: Slot, scratch: &mut Scratch) {
+    fn give_up(&mut self, now: Now, slot: Slot, closed: bool, scratch: &mut Scratch) {
         self.record.leave_link(slot.id.index() as u32);
         self.tell_of_link(EventKind::Unsubscribe, &slot);
         match slot.end {
@@ -405,7 +404,8 @@ impl Connection {
             }
             End::Outgoing(outgoing) => {
                 self.reply_queues.retain(|(_, queue)| !Arc::ptr_eq(queue, &outgoing.queue));
-                outgoing.give_up(now, self.is_lost, &mut scratch.wakeups);
+                let parting = Parting { is_lost: self.is_lost, closed };
+                outgoing.give_up(now, parting, &mut scratch.wakeups);
             }
         }
     }
@@ -415,7 +415,7 @@ impl Connection {
         let outcome = self.is_lost.then_some(&IN_VAIN);
         self.transactions.roll_back_all(now, outcome, &mut scratch.wakeups);
         for slot in self.links.take_all() {
-            self.give_up(now, slot, scratch);
+            self.give_up(now, slot, false, scratch);
         }
         self.ready.clear();
         if !std::mem::replace(&mut self.is_over, true) {

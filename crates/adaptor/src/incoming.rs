@@ -1,14 +1,16 @@
 use std::sync::Arc;
 
-use mochila_broker::{Fault, MessageMeta, ProducerId, Refusal, SharedQueue, Wakeups, Want};
+use mochila_broker::{
+    Fault, MessageMeta, ProducerId, Published, Publisher, Refusal, SharedQueue, Wakeups, Want,
+};
 use mochila_engine::{self as engine, LinkId, TransferEvent};
 use mochila_wire::performative::ReceiverSettleMode;
 use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
-use crate::arrival::{Answer, Arrival, Landing, Sender};
+use crate::arrival::{Answer, Arrival, Landing, Place, Route, Sender};
 use crate::connection::Connection;
 use crate::inspection::{self, Inspection};
-use crate::node::{COORDINATOR, MANAGEMENT};
+use crate::node::{COORDINATOR, Located, MANAGEMENT};
 use crate::partial::{LARGE_BYTES, PartError, Partial};
 use crate::{Scratch, refusal};
 
@@ -17,8 +19,8 @@ pub(crate) struct Incoming {
     pub(crate) destination: Destination,
     /// The delivery of which frames are still to come.
     pub(crate) partial: Option<Partial>,
-    /// The queue was made for this link, and goes with it.
-    pub(crate) owns_queue: bool,
+    /// The node was made for this link, and goes with it.
+    pub(crate) owns_node: bool,
     /// Who settles first, where a delivery does not say.
     pub(crate) settle_mode: ReceiverSettleMode,
     /// How large the messages are that come, the large ones remembered for a while.
@@ -29,8 +31,10 @@ pub(crate) struct Incoming {
 pub(crate) enum Destination {
     /// To one queue, which may hold its producers back.
     Queue { queue: Arc<SharedQueue>, producer: ProducerId },
+    /// To the queues that are bound to an exchange.
+    Exchange(Box<Publisher>),
     /// Each to the address it names; the last one is remembered.
-    Anonymous { last: Option<(String, Arc<SharedQueue>)> },
+    Anonymous { last: Option<(String, Located)> },
     /// To `$management`.
     Management,
     /// To the coordinator of transactions.
@@ -108,23 +112,25 @@ impl Connection {
         let meta = MessageMeta { message_format, ..MessageMeta::read(&sections, bytes) };
         let Some(incoming) = self.links.incoming(sender.link) else { return };
         let delivery = (sender.delivery_id, sender.answer(incoming.settle_mode));
-        let (queue, is_held_back) = match &mut incoming.destination {
-            Destination::Queue { queue, .. } => (queue, true),
+        let place = match &mut incoming.destination {
+            Destination::Queue { queue, .. } => Place::Queue { queue, is_held_back: true },
+            Destination::Exchange(publisher) => {
+                Place::Exchange { exchange: publisher.exchange(), key: publisher.key() }
+            }
             Destination::Anonymous { last } => {
                 let to = sections.to(bytes).unwrap_or_default();
                 if to == MANAGEMENT {
                     return self.handle_request(now, buffer, sender, &arrival, scratch);
                 }
-                let known =
-                    last.as_ref().is_some_and(|(name, queue)| name == to && !queue.is_deleted());
+                let known = last.as_ref().is_some_and(|(name, at)| name == to && !at.is_gone());
                 if !known {
-                    match self.node.open(to) {
-                        Ok(queue) => *last = Some((to.to_owned(), queue)),
+                    match self.node.locate(to) {
+                        Ok(at) => *last = Some((to.to_owned(), at)),
                         Err(error) => return self.refuse_delivery(now, sender, error, scratch),
                     }
                 }
                 match last {
-                    Some((_, queue)) => (queue, false),
+                    Some((_, at)) => at.place(),
                     None => return,
                 }
             }
@@ -135,10 +141,10 @@ impl Connection {
                 return self.handle_control(now, buffer, sender, &arrival, scratch);
             }
         };
-        if !scratch.arrivals.joins(&sender, queue) {
-            let queue = Arc::clone(queue);
+        if !scratch.arrivals.joins(&sender, place) {
+            let route = Route::new(&sender, self.record.id, place);
             self.enqueue_arrivals(now, buffer, scratch);
-            scratch.arrivals.start(&sender, self.record.id, queue, is_held_back);
+            scratch.arrivals.start(route);
         }
         scratch.arrivals.push(delivery, arrival, &sections, meta);
     }
@@ -158,13 +164,24 @@ impl Connection {
         let Some(landed) = landed else { return };
         let link = landed.link;
         self.count_received(link, count);
+        let published = landed.published.as_ref();
+        let is_stopped = published.is_some_and(|published| self.note_published(link, published));
         let Some(incoming) = self.links.incoming(link) else { return };
         incoming.note_size(landed.message_bytes);
         let message_bytes = incoming.message_bytes;
-        if landed.is_refused || landed.is_closed || message_bytes >= LARGE_BYTES {
+        let is_closed = landed.is_closed || is_stopped;
+        if landed.is_refused || is_closed || message_bytes >= LARGE_BYTES {
             self.lower_credit(now, link, message_bytes, scratch);
         }
         self.grant_credit(now, link, scratch);
+    }
+
+    /// Tells a publisher what became of its messages; true if it is not to send more for now.
+    fn note_published(&mut self, link: LinkId, published: &Published) -> bool {
+        let Some(incoming) = self.links.incoming(link) else { return false };
+        let Destination::Exchange(publisher) = &mut incoming.destination else { return false };
+        publisher.note(published);
+        publisher.is_stopped()
     }
 
     /// Tops up a sender's credit once half of it is used, if its queue lets it; detaches it if the
@@ -173,7 +190,7 @@ impl Connection {
         let window = self.node.settings.credit_window;
         let Some(credit) = self.engine.link(id).map(engine::Link::credit) else { return };
         if self.links.incoming(id).is_some_and(|incoming| incoming.destination.is_gone()) {
-            return self.queue_gone(now, id, scratch);
+            return self.node_gone(now, id, scratch);
         }
         if credit <= window / 2
             && let Some(granted) = self.allowance(now, id, 0, scratch)
@@ -210,10 +227,15 @@ impl Connection {
         let window = self.node.settings.credit_window;
         let incoming = self.links.incoming(id)?;
         let message_bytes = incoming.message_bytes.max(message_bytes);
-        Some(match &incoming.destination {
+        let want = Want { credit: window, message_bytes };
+        Some(match &mut incoming.destination {
             Destination::Queue { queue, producer } => {
-                let want = Want { credit: window, message_bytes };
                 let (granted, wakeups) = queue.grant(now, *producer, &want);
+                scratch.wakeups.merge(wakeups);
+                granted
+            }
+            Destination::Exchange(publisher) => {
+                let (granted, wakeups) = publisher.grant(now, &want);
                 scratch.wakeups.merge(wakeups);
                 granted
             }
@@ -310,10 +332,11 @@ impl Connection {
 }
 
 impl Destination {
-    /// Whether it is a queue that has been deleted.
+    /// Whether it is a node that has been deleted.
     fn is_gone(&self) -> bool {
         match self {
             Destination::Queue { queue, .. } => queue.is_deleted(),
+            Destination::Exchange(publisher) => publisher.exchange().is_deleted(),
             Destination::Anonymous { .. }
             | Destination::Management
             | Destination::Coordinator { .. } => false,
@@ -329,7 +352,8 @@ impl Destination {
     fn refuses(&self, message_bytes: u64) -> Option<Refusal> {
         match self {
             Destination::Queue { queue, .. } => queue.refuses(message_bytes),
-            Destination::Anonymous { .. }
+            Destination::Exchange(_)
+            | Destination::Anonymous { .. }
             | Destination::Management
             | Destination::Coordinator { .. } => None,
         }
@@ -339,6 +363,7 @@ impl Destination {
     pub(crate) fn name(&self) -> &str {
         match self {
             Destination::Queue { queue, .. } => queue.name(),
+            Destination::Exchange(publisher) => publisher.exchange().name(),
             Destination::Anonymous { .. } => "",
             Destination::Management => MANAGEMENT,
             Destination::Coordinator { .. } => COORDINATOR,
@@ -356,11 +381,24 @@ impl Incoming {
 
     /// The link is gone.
     pub(crate) fn give_up(self, now: Now, wakeups: &mut Wakeups) {
-        if let Destination::Queue { queue, producer } = self.destination {
-            wakeups.merge(queue.detach_producer(now, producer));
-            if self.owns_queue {
-                wakeups.merge(queue.lose_creator(now));
+        match self.destination {
+            Destination::Queue { queue, producer } => {
+                wakeups.merge(queue.detach_producer(now, producer));
+                if self.owns_node {
+                    wakeups.merge(queue.lose_creator(now));
+                }
             }
+            Destination::Exchange(publisher) => {
+                let exchange = Arc::clone(publisher.exchange());
+                wakeups.merge(publisher.detach(now));
+                if self.owns_node {
+                    // Whoever has it as an alternate exchange keeps it.
+                    wakeups.merge(exchange.delete(<_>::default()).unwrap_or_default());
+                }
+            }
+            Destination::Anonymous { .. }
+            | Destination::Management
+            | Destination::Coordinator { .. } => {}
         }
     }
 }

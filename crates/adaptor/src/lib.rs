@@ -19,9 +19,11 @@ mod refusal;
 mod requests;
 mod scratch;
 mod settlement;
+mod subscription;
 mod telling;
 mod terminus;
 mod transactions;
+mod wanted;
 
 pub use connection::{Connection, Peer};
 pub use large::{LargeFile, LargeFiles};

@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
-use mochila_broker::SharedQueue;
+use mochila_broker::{Exchange, ExchangeError, QueueError, SharedQueue};
 use mochila_engine::{LinkId, SessionId};
 use mochila_management::LinkRecord;
+use mochila_wire::AmqpError;
 
 use crate::incoming::{Destination, Incoming};
 use crate::outgoing::Outgoing;
@@ -35,12 +36,40 @@ impl End {
         match self {
             End::Incoming(incoming) => match &incoming.destination {
                 Destination::Queue { queue, .. } => Some(queue),
-                Destination::Anonymous { .. }
+                Destination::Exchange(_)
+                | Destination::Anonymous { .. }
                 | Destination::Management
                 | Destination::Coordinator { .. } => None,
             },
             End::Outgoing(outgoing) => Some(&outgoing.queue),
         }
+    }
+
+    /// The exchange at our end, if there is one: that messages are published to, or that its queue
+    /// subscribes to.
+    pub(crate) fn exchange(&self) -> Option<&Arc<Exchange>> {
+        match self {
+            End::Incoming(incoming) => match &incoming.destination {
+                Destination::Exchange(publisher) => Some(publisher.exchange()),
+                Destination::Queue { .. }
+                | Destination::Anonymous { .. }
+                | Destination::Management
+                | Destination::Coordinator { .. } => None,
+            },
+            End::Outgoing(outgoing) => {
+                outgoing.subscription.as_ref().map(|subscription| &subscription.exchange)
+            }
+        }
+    }
+
+    /// Why the link cannot go on, if the node at our end is gone.
+    pub(crate) fn gone(&self) -> Option<AmqpError> {
+        let exchange = self.exchange().filter(|exchange| exchange.is_deleted());
+        if let Some(exchange) = exchange {
+            return Some(ExchangeError::Deleted { name: exchange.name().to_owned() }.to_amqp());
+        }
+        let queue = self.queue().filter(|queue| queue.is_deleted())?;
+        Some(QueueError::Deleted { name: queue.name().to_owned() }.to_amqp())
     }
 }
 

@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
-use mochila_broker::Broker;
+use mochila_broker::{Broker, Exchange, SharedQueue};
 use mochila_management::Management;
-use mochila_wire::Limits;
+use mochila_wire::{AmqpError, Limits};
 
 use crate::LargeFiles;
+use crate::arrival::Place;
 
 /// What all connections of a node share.
 pub struct Node {
@@ -71,3 +72,43 @@ pub(crate) const MANAGEMENT: &str = "$management";
 pub(crate) const COORDINATOR: &str = "$coordinator";
 /// The address of what has happened on the node.
 pub(crate) const EVENTS: &str = "$management/events";
+
+/// What is at an address that messages are sent to.
+pub(crate) enum Located {
+    Queue(Arc<SharedQueue>),
+    Exchange { exchange: Arc<Exchange>, key: Option<Box<[u8]>> },
+}
+
+impl Located {
+    pub(crate) fn is_gone(&self) -> bool {
+        match self {
+            Located::Queue(queue) => queue.is_deleted(),
+            Located::Exchange { exchange, .. } => exchange.is_deleted(),
+        }
+    }
+
+    /// The same, for messages of somebody whom nobody holds back.
+    pub(crate) fn place(&self) -> Place<'_> {
+        match self {
+            Located::Queue(queue) => Place::Queue { queue, is_held_back: false },
+            Located::Exchange { exchange, key } => {
+                Place::Exchange { exchange, key: key.as_deref() }
+            }
+        }
+    }
+}
+
+impl Node {
+    /// What is at the address of a message: a queue or an exchange that is there, or a queue that is
+    /// made if a pattern says so.
+    pub(crate) fn locate(&self, address: &str) -> Result<Located, AmqpError> {
+        if let Some(queue) = self.broker.queue(address) {
+            return Ok(Located::Queue(queue));
+        }
+        if let Some((exchange, key)) = self.broker.exchange_at(address) {
+            let key = key.map(|key| key.as_bytes().into());
+            return Ok(Located::Exchange { exchange, key });
+        }
+        self.open(address).map(Located::Queue)
+    }
+}

@@ -12,6 +12,8 @@ use crate::connection::Connection;
 const SOLE_CONNECTION: Symbol = Symbol::from_static("sole-connection-for-container");
 /// We take messages for any address on one link (anonymous terminus).
 const ANONYMOUS_RELAY: Symbol = Symbol::from_static("ANONYMOUS-RELAY");
+/// Several links may share a subscription to an exchange (JMS 2.0).
+const SHARED_SUBSCRIPTIONS: Symbol = Symbol::from_static("SHARED-SUBS");
 /// Which of two connections of a container has to go.
 const SOLE_CONNECTION_POLICY: &str = "sole-connection-enforcement-policy";
 const CLOSE_EXISTING: u64 = 1;
@@ -39,7 +41,7 @@ impl Connection {
         let user = identity.user.clone();
         let directory = self.node.management.directory();
         let opened = directory.open(&self.record, identity, claim, &taken_over(&container));
-        let mut offered = vec![ANONYMOUS_RELAY];
+        let mut offered = vec![ANONYMOUS_RELAY, SHARED_SUBSCRIPTIONS];
         let mut properties = self.engine.config().properties.clone();
         match opened {
             Ok(wakeups) => {

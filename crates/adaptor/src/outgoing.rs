@@ -7,6 +7,7 @@ use mochila_wire::Now;
 use crate::Scratch;
 use crate::connection::Connection;
 use crate::large::Departure;
+use crate::subscription::Subscription;
 
 /// Our end of a link on which we send: a consumer of a queue.
 ///
@@ -33,21 +34,35 @@ pub(crate) struct Outgoing {
     /// The queue was made for this link: it goes when the link goes, closed or not, since nothing
     /// is kept of links that are only detached.
     pub(crate) owns_queue: bool,
+    /// The queue is a subscription to an exchange.
+    pub(crate) subscription: Option<Subscription>,
+}
+
+/// How a link has ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Parting {
+    /// The connection broke off.
+    pub(crate) is_lost: bool,
+    /// The peer has closed the link, and wants nothing to be kept of it.
+    pub(crate) closed: bool,
 }
 
 impl Outgoing {
     /// The link is gone: what it holds gets the default outcome, or counts as delivered in vain if the
     /// connection broke off.
-    pub(crate) fn give_up(mut self, now: Now, is_lost: bool, wakeups: &mut Wakeups) {
+    pub(crate) fn give_up(mut self, now: Now, parting: Parting, wakeups: &mut Wakeups) {
         if let Some(departure) = self.departure.take_if(|departure| !departure.begun) {
             // The peer has never heard of it.
             let released = [departure.ending(Outcome::Release)];
             wakeups.merge(self.queue.settle(now, self.consumer, &released));
         }
-        let outcome = if is_lost { &IN_VAIN } else { &self.default_outcome };
+        let outcome = if parting.is_lost { &IN_VAIN } else { &self.default_outcome };
         wakeups.merge(self.queue.unsubscribe_with(now, self.consumer, outcome));
         if self.owns_queue {
             wakeups.merge(self.queue.lose_creator(now));
+        }
+        if let Some(subscription) = self.subscription {
+            subscription.leave(&self.queue, parting.closed, wakeups);
         }
     }
 }
@@ -89,7 +104,7 @@ impl Connection {
             match self.turn(now, id, scratch) {
                 Turn::Rest => {}
                 Turn::Again => self.make_ready(id),
-                Turn::Gone => self.queue_gone(now, id, scratch),
+                Turn::Gone => self.node_gone(now, id, scratch),
             }
         }
         !self.ready.is_empty()

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use mochila_broker::{
-    ConsumerOptions, EventKind, Filters, Mode, Outcome, QueueError, QueueSettings, SharedQueue,
-    Waker,
+    ConsumerOptions, DeleteIf, EventKind, Filters, Mode, Outcome, SharedQueue, Waker,
 };
 use mochila_engine::{AttachAnswer, LinkId};
 use mochila_management::{Direction, LinkRecord};
@@ -12,16 +11,16 @@ use mochila_wire::performative::{Attach, Role, SenderSettleMode};
 use mochila_wire::terminus::{
     DISTRIBUTION_COPY, DISTRIBUTION_MOVE, LifetimePolicy, TerminusDurability, TerminusExpiryPolicy,
 };
-use mochila_wire::{
-    AmqpError, DeliveryState, Map, Now, Source, Symbol, Target, TargetArchetype, Value,
-};
+use mochila_wire::{AmqpError, DeliveryState, Map, Now, Source, Symbol, Target, TargetArchetype};
 
 use crate::connection::Connection;
 use crate::incoming::{Destination, Incoming};
 use crate::links::{End, Slot};
 use crate::node::{EVENTS, MANAGEMENT};
 use crate::outgoing::Outgoing;
-use crate::{Node, Scratch, coordinator, refusal};
+use crate::subscription::Subscription;
+use crate::wanted::{ExchangeAt, Wanted};
+use crate::{Scratch, coordinator, refusal};
 
 impl Connection {
     /// Answers a link that the peer wants, or refuses it.
@@ -50,32 +49,61 @@ impl Connection {
         peer: &Attach,
         scratch: &mut Scratch,
     ) -> Result<(), AmqpError> {
-        // A null source is how JMS clients ask for a durable subscription to end.
-        let none = || refusal::no_subscription(&peer.name);
-        let asked = peer.source.as_ref().ok_or_else(none)?;
+        let Some(asked) = peer.source.as_ref() else {
+            return self.attach_to_end(now, id, peer, scratch);
+        };
         let wanted = Wanted::of_source(asked);
         let own = asked
             .address
             .as_deref()
             .filter(|address| !asked.dynamic && [MANAGEMENT, EVENTS].contains(address));
-        let browsing = asked.is_browsing();
+        let exchange = match own {
+            Some(_) => None,
+            None => self.node.exchange_for(&wanted)?,
+        };
+        // A subscription takes from a queue of its own, whatever the receiver calls it.
+        let browsing = asked.is_browsing() && exchange.is_none();
         let filters = match &asked.filter {
             Some(set) => Filters::new(set).map_err(|error| error.to_amqp())?,
             None => Filters::default(),
         };
-        let in_force = filters.in_force().clone();
+        let mut in_force = filters.in_force().clone();
         let presettled = peer.snd_settle_mode == SenderSettleMode::Settled;
+        let is_shared = wanted.has("shared");
+        let is_sole = exchange.is_some() && !is_shared;
+        let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
         let options = ConsumerOptions {
             mode: if browsing { Mode::Browse } else { Mode::Acquire },
-            exclusive: wanted.exclusive(),
+            exclusive: wanted.exclusive() || is_sole,
             settled: false,
             owner: self.record.id,
             filters: (!filters.is_empty()).then(|| Arc::new(filters)),
-            waker: Waker::new(Arc::clone(&self.waker), id.index() as u32),
+            waker: waker.clone(),
         };
         let subscribe = |queue: &SharedQueue| queue.subscribe(now, options.clone());
-        let (queue, owns_queue, consumer) = match own {
-            Some(address) => {
+        let mut subscription = None;
+        let (queue, owns_queue, consumer) = match (&exchange, own) {
+            (Some(at), _) => {
+                let name = self.subscription_name(&peer.name, is_shared);
+                let (queue, binding, is_new) = self.node.subscription_queue(
+                    now,
+                    (&name, is_shared),
+                    (&wanted, asked),
+                    at,
+                    &mut scratch.wakeups,
+                )?;
+                let consumer = subscribe(&queue).map_err(|error| {
+                    if is_new {
+                        let deleted = queue.delete(DeleteIf::default());
+                        scratch.wakeups.merge(deleted.unwrap_or_default());
+                    }
+                    error.to_amqp()
+                })?;
+                in_force.0.extend(binding.filters);
+                subscription = Some(Subscription::new(at, waker));
+                (queue, false, consumer)
+            }
+            (None, Some(address)) => {
                 let queue = match address {
                     EVENTS => self.event_queue()?,
                     _ => self.reply_queue(peer)?,
@@ -83,9 +111,12 @@ impl Connection {
                 let consumer = subscribe(&queue).map_err(|error| error.to_amqp())?;
                 (queue, true, consumer)
             }
-            None => self.node.link_to(&wanted, subscribe)?,
+            (None, None) => self.node.link_to(&wanted, subscribe)?,
         };
-        let mut source = source_in_force(asked, &queue, browsing);
+        let mut source = match &exchange {
+            Some(at) => subscription_in_force(asked, at),
+            None => source_in_force(asked, &queue, browsing),
+        };
         source.filter = (!in_force.is_empty()).then_some(in_force);
         if own.is_some() {
             source.address.clone_from(&asked.address);
@@ -113,6 +144,7 @@ impl Connection {
             full: false,
             departure: None,
             owns_queue,
+            subscription,
         });
         self.insert_link(id, end, record, scratch);
         if let Some(slot) = self.links.get(id) {
@@ -121,6 +153,47 @@ impl Connection {
         // Credit may have come before the answer.
         self.note_state(now, id);
         self.make_ready(id);
+        Ok(())
+    }
+
+    /// A link without source is how JMS clients ask for a durable subscription to end: they attach to
+    /// it and close the link.
+    fn attach_to_end(
+        &mut self,
+        now: Now,
+        id: LinkId,
+        peer: &Attach,
+        scratch: &mut Scratch,
+    ) -> Result<(), AmqpError> {
+        let found = self.subscription_to_end(peer);
+        let (exchange, queue) = found.ok_or_else(|| refusal::no_subscription(&peer.name))?;
+        let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
+        let options = ConsumerOptions {
+            owner: self.record.id,
+            exclusive: true,
+            ..ConsumerOptions::new(waker.clone())
+        };
+        let consumer = queue.subscribe(now, options).map_err(|error| error.to_amqp())?;
+        let mut answer = answer_to(peer);
+        answer.source = Some(Source {
+            expiry_policy: TerminusExpiryPolicy::Never,
+            ..Source::at(exchange.name())
+        });
+        self.engine.answer_attach(id, answer);
+        let record = self.link_record(id, peer, Direction::Out, queue.name());
+        let at = ExchangeAt { exchange, key: None, is_own: false };
+        let end = End::Outgoing(Outgoing {
+            queue,
+            consumer,
+            presettled: false,
+            default_outcome: Outcome::Release,
+            ready: false,
+            full: false,
+            departure: None,
+            owns_queue: false,
+            subscription: Some(Subscription::new(&at, waker)),
+        });
+        self.insert_link(id, end, record, scratch);
         Ok(())
     }
 
@@ -140,19 +213,27 @@ impl Connection {
             }
             None => return Err(refusal::invalid("a sender's link needs a target")),
         };
-        let mut owns_queue = false;
+        let mut owns_node = false;
         let mut target = asked.clone();
+        let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
         let destination = match asked.address.as_deref() {
             Some(MANAGEMENT) if !asked.dynamic => Destination::Management,
             None | Some("") if !asked.dynamic => Destination::Anonymous { last: None },
             _ => {
-                let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
-                let attach = |queue: &SharedQueue| queue.attach_producer(now, waker.clone());
                 let wanted = Wanted::of_target(asked);
-                let (queue, is_own, producer) = self.node.link_to(&wanted, attach)?;
-                owns_queue = is_own;
-                target = target_in_force(asked, &queue);
-                Destination::Queue { queue, producer }
+                if let Some(at) = self.node.exchange_for(&wanted)? {
+                    let publisher = at.exchange.attach_publisher(at.key, waker);
+                    let publisher = publisher.map_err(|error| error.to_amqp())?;
+                    owns_node = at.is_own;
+                    target = publishing_in_force(asked, &at);
+                    Destination::Exchange(Box::new(publisher))
+                } else {
+                    let attach = |queue: &SharedQueue| queue.attach_producer(now, waker.clone());
+                    let (queue, is_own, producer) = self.node.link_to(&wanted, attach)?;
+                    owns_node = is_own;
+                    target = target_in_force(asked, &queue);
+                    Destination::Queue { queue, producer }
+                }
             }
         };
         let mut answer = answer_to(peer);
@@ -167,7 +248,7 @@ impl Connection {
         let end = End::Incoming(Incoming {
             destination,
             partial: None,
-            owns_queue,
+            owns_node,
             settle_mode,
             message_bytes: 0,
         });
@@ -189,7 +270,7 @@ impl Connection {
         let end = End::Incoming(Incoming {
             destination,
             partial: None,
-            owns_queue: false,
+            owns_node: false,
             settle_mode,
             message_bytes: 0,
         });
@@ -224,130 +305,6 @@ impl Connection {
     }
 }
 
-/// What a source or a target asks for, where the two are alike.
-pub(crate) struct Wanted<'a> {
-    address: Option<&'a str>,
-    dynamic: bool,
-    properties: Option<&'a Map>,
-    capabilities: &'a [Symbol],
-}
-
-impl<'a> Wanted<'a> {
-    fn of_source(source: &'a Source) -> Wanted<'a> {
-        Wanted {
-            address: source.address.as_deref(),
-            dynamic: source.dynamic,
-            properties: source.dynamic_node_properties.as_ref(),
-            capabilities: &source.capabilities,
-        }
-    }
-
-    fn of_target(target: &'a Target) -> Wanted<'a> {
-        Wanted {
-            address: target.address.as_deref(),
-            dynamic: target.dynamic,
-            properties: target.dynamic_node_properties.as_ref(),
-            capabilities: &target.capabilities,
-        }
-    }
-
-    fn exclusive(&self) -> bool {
-        self.properties.and_then(|map| map.get("exclusive")) == Some(&Value::Bool(true))
-    }
-
-    /// The settings that its node properties ask for; those that say nothing about a queue's
-    /// settings (part 3, 3.5.9) are left out.
-    fn settings(&self) -> Result<QueueSettings, AmqpError> {
-        let mut arguments = Map::new();
-        for (key, value) in self.properties.into_iter().flat_map(Map::iter) {
-            match key.as_str() {
-                Some("supported-dist-modes") => {}
-                _ => drop(arguments.insert(key.clone(), value.clone())),
-            }
-        }
-        QueueSettings::from_arguments(&arguments)
-            .map_err(|error| refusal::invalid(error.to_string()))
-    }
-
-    fn has(&self, capability: &str) -> bool {
-        self.capabilities.iter().any(|symbol| symbol.as_str() == capability)
-    }
-}
-
-impl Node {
-    /// Links to the queue that is asked for: the queue, whether it was made for this link alone, and
-    /// what linking to it gave.
-    fn link_to<T>(
-        &self,
-        wanted: &Wanted<'_>,
-        link: impl Fn(&SharedQueue) -> Result<T, QueueError>,
-    ) -> Result<(Arc<SharedQueue>, bool, T), AmqpError> {
-        for _ in 0..MOST_TRIES {
-            let (queue, is_own) = self.queue_for(wanted)?;
-            match link(&queue) {
-                Ok(linked) => return Ok((queue, is_own, linked)),
-                // It went just then, because nobody used it: somebody does now.
-                Err(QueueError::Deleted { .. }) => {}
-                Err(error) => return Err(error.to_amqp()),
-            }
-        }
-        let name = wanted.address.unwrap_or_default().to_owned();
-        Err(QueueError::Deleted { name }.to_amqp())
-    }
-
-    /// The queue that a link asks for, and whether it was made for this link alone.
-    fn queue_for(&self, wanted: &Wanted<'_>) -> Result<(Arc<SharedQueue>, bool), AmqpError> {
-        if wanted.has("topic") || wanted.has("temporary-topic") {
-            return Err(refusal::not_implemented("this broker has no topics yet"));
-        }
-        if wanted.dynamic {
-            let mut settings = wanted.settings()?;
-            settings.lifetime.get_or_insert(LifetimePolicy::DeleteOnClose);
-            let queue = self.broker.create_dynamic(settings).map_err(|error| error.to_amqp())?;
-            return Ok((queue, true));
-        }
-        let address = wanted
-            .address
-            .filter(|address| !address.is_empty())
-            .ok_or_else(|| refusal::invalid("a terminus needs an address, or has to be dynamic"))?;
-        let queue = match wanted.has("create-on-demand") {
-            true => self.create_on_demand(address, wanted),
-            false => self.open(address),
-        };
-        Ok((queue?, false))
-    }
-
-    /// The queue at an address, made if a pattern says so.
-    pub(crate) fn open(&self, address: &str) -> Result<Arc<SharedQueue>, AmqpError> {
-        let opened = self.broker.open(address);
-        opened.map_err(|error| match error {
-            // What is not there sounds the same as what this peer may not know about.
-            QueueError::InvalidName { .. } if address.starts_with('$') => {
-                QueueError::NotFound { name: address.to_owned() }.to_amqp()
-            }
-            error => error.to_amqp(),
-        })
-    }
-
-    fn create_on_demand(
-        &self,
-        address: &str,
-        wanted: &Wanted<'_>,
-    ) -> Result<Arc<SharedQueue>, AmqpError> {
-        if let Some(queue) = self.broker.queue(address) {
-            return Ok(queue);
-        }
-        match self.broker.create(address, wanted.settings()?) {
-            Ok(queue) => Ok(queue),
-            // Somebody else was faster.
-            Err(QueueError::Exists { .. }) => {
-                self.broker.open(address).map_err(|error| error.to_amqp())
-            }
-            Err(error) => Err(error.to_amqp()),
-        }
-    }
-}
-
 /// An answer that grants what was asked for. Nothing is kept of a link that is suspended: of
 /// deliveries that the peer has kept we have none (part 2, 2.6.13).
 fn answer_to(peer: &Attach) -> AttachAnswer {
@@ -369,9 +326,60 @@ fn source_in_force(asked: &Source, queue: &SharedQueue, browsing: bool) -> Sourc
         filter: None,
         default_outcome: Some(asked.default_outcome.clone().unwrap_or(DeliveryState::Released)),
         outcomes: OUTCOMES.to_vec(),
-        capabilities: capabilities_in_force(&asked.capabilities),
+        capabilities: capabilities_of(&asked.capabilities, &QUEUE_CAPABILITIES),
         ..asked.clone()
     }
+}
+
+/// The source of a subscription as it is in force. Each receiver gets a copy of its own.
+fn subscription_in_force(asked: &Source, at: &ExchangeAt<'_>) -> Source {
+    Source {
+        address: address_in_force(asked.dynamic, asked.address.as_deref(), at),
+        // It outlives its links, and does not survive a restart.
+        durable: TerminusDurability::None,
+        dynamic_node_properties: exchange_properties(asked.dynamic_node_properties.as_ref(), at),
+        distribution_mode: Some(DISTRIBUTION_COPY),
+        filter: None,
+        default_outcome: Some(asked.default_outcome.clone().unwrap_or(DeliveryState::Released)),
+        outcomes: OUTCOMES.to_vec(),
+        capabilities: capabilities_of(&asked.capabilities, &EXCHANGE_CAPABILITIES),
+        ..asked.clone()
+    }
+}
+
+/// The target of a link to an exchange as it is in force.
+fn publishing_in_force(asked: &Target, at: &ExchangeAt<'_>) -> Target {
+    Target {
+        address: address_in_force(asked.dynamic, asked.address.as_deref(), at),
+        durable: TerminusDurability::None,
+        expiry_policy: TerminusExpiryPolicy::LinkDetach,
+        timeout: 0,
+        dynamic_node_properties: exchange_properties(asked.dynamic_node_properties.as_ref(), at),
+        capabilities: capabilities_of(&asked.capabilities, &EXCHANGE_CAPABILITIES),
+        ..asked.clone()
+    }
+}
+
+fn address_in_force(dynamic: bool, asked: Option<&str>, at: &ExchangeAt<'_>) -> Option<String> {
+    match dynamic {
+        true => Some(at.exchange.name().to_owned()),
+        false => asked.map(str::to_owned),
+    }
+}
+
+/// The properties of an exchange, where any were asked for.
+fn exchange_properties(asked: Option<&Map>, at: &ExchangeAt<'_>) -> Option<Map> {
+    asked?;
+    let mut properties = Map::new();
+    for (key, value) in at.exchange.settings().to_arguments() {
+        let Some(key) = key.as_str().and_then(|key| Symbol::new(key).ok()) else { continue };
+        properties.insert(key, value);
+    }
+    if at.is_own {
+        let policy = LifetimePolicy::DeleteOnClose.to_value();
+        properties.insert(Symbol::from_static(LifetimePolicy::KEY), policy);
+    }
+    Some(properties)
 }
 
 fn target_in_force(asked: &Target, queue: &SharedQueue) -> Target {
@@ -382,7 +390,7 @@ fn target_in_force(asked: &Target, queue: &SharedQueue) -> Target {
         expiry_policy: TerminusExpiryPolicy::LinkDetach,
         timeout: 0,
         dynamic_node_properties: node_properties(asked.dynamic_node_properties.as_ref(), queue),
-        capabilities: capabilities_in_force(&asked.capabilities),
+        capabilities: capabilities_of(&asked.capabilities, &QUEUE_CAPABILITIES),
         ..asked.clone()
     }
 }
@@ -402,16 +410,14 @@ fn node_properties(asked: Option<&Map>, queue: &SharedQueue) -> Option<Map> {
     Some(properties)
 }
 
-/// What of the capabilities asked for a queue has.
-fn capabilities_in_force(asked: &[Symbol]) -> Vec<Symbol> {
-    let has = |symbol: &&Symbol| QUEUE_CAPABILITIES.contains(&symbol.as_str());
-    asked.iter().filter(has).cloned().collect()
+/// What of the capabilities asked for a node has.
+fn capabilities_of(asked: &[Symbol], has: &[&str]) -> Vec<Symbol> {
+    asked.iter().filter(|symbol| has.contains(&symbol.as_str())).cloned().collect()
 }
 
-/// A queue that is deleted so often while somebody attaches to it is not worth another try.
-const MOST_TRIES: usize = 8;
-
 const QUEUE_CAPABILITIES: [&str; 3] = ["queue", "temporary-queue", "create-on-demand"];
+const EXCHANGE_CAPABILITIES: [&str; 5] =
+    ["topic", "temporary-topic", "create-on-demand", "shared", "global"];
 
 /// What a receiver may say of a delivery (part 3, 3.4).
 const OUTCOMES: [Symbol; 4] = [

@@ -6,7 +6,8 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use mochila_broker::{
-    Batch, Enqueued, Fault, Held, Outcome, Refusal, SharedQueue, Transaction, Wakeups,
+    Batch, Enqueued, Exchange, Fault, Held, Outcome, Published, Refusal, Routing, SharedQueue,
+    Transaction, Wakeups,
 };
 use mochila_engine::{Connection as Engine, LinkId, SessionId};
 use mochila_wire::{DeliveryState, Now};
@@ -143,6 +144,25 @@ impl Transactions {
         match self.live(id) {
             Some(transaction) => transaction.enqueue(now, queue, batch, is_held_back),
             None => (batch.refuse(Refusal::Doomed), Wakeups::new()),
+        }
+    }
+
+    /// Takes messages for the queues that are bound to an exchange into a transaction.
+    pub(crate) fn publish(
+        &mut self,
+        now: Now,
+        id: TransactionId,
+        (exchange, key): (&Exchange, Option<&[u8]>),
+        batch: &mut Batch,
+        routing: &mut Routing,
+    ) -> (Published, Wakeups) {
+        match self.live(id) {
+            Some(transaction) => exchange.publish_in(now, transaction, batch, key, routing),
+            None => {
+                let mut published = Published::default();
+                published.rejected = batch.refuse(Refusal::Doomed).rejected;
+                (published, Wakeups::new())
+            }
         }
     }
 

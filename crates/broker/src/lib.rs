@@ -6,6 +6,7 @@
 //!   change returns [`Wakeups`], to be performed after the lock has been released.
 //! * [`Transaction`] keeps what is to be done at several queues, and does all of it or nothing.
 //! * [`Selector`] and [`Filters`] say which messages a consumer wants, from their bytes: see [`selector`].
+//! * [`Exchange`] hands messages on to the queues that are bound to it: see [`exchange`].
 //! * [`Broker`] finds queues by name, makes them when they are first used, and keeps their timers.
 //!
 //! No clock, socket, thread or file: `now` is an argument, and large messages are a trait
@@ -14,6 +15,7 @@
 mod budget;
 mod error;
 mod events;
+pub mod exchange;
 mod line;
 mod message;
 mod messages;
@@ -30,6 +32,10 @@ mod wheel;
 pub use budget::{Budget, OverLimit, Reservation};
 pub use error::QueueError;
 pub use events::{Event, EventKind, Feed, Severity, ToldEvent};
+pub use exchange::{
+    Exchange, ExchangeDeleteIf, ExchangeError, ExchangeKind, ExchangeSettings, Published,
+    Publisher, Routing,
+};
 pub use message::{
     Added, Batch, BatchBuilder, Content, Delivery, LargeBody, MessageMeta, Origin, Overlay,
     Segment, Taken,

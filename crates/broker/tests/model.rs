@@ -13,6 +13,8 @@ mod budget;
 mod error;
 #[path = "../src/events/mod.rs"]
 mod events;
+#[path = "../src/exchange/mod.rs"]
+mod exchange;
 #[path = "../src/line.rs"]
 mod line;
 #[path = "../src/message/mod.rs"]

@@ -2,7 +2,7 @@
 
 use crate::attribute::{Column, Reading, Row, columns};
 use crate::directory::{ConnectionRecord, Directory};
-use crate::entity::{connection, event, link, node, queue, session};
+use crate::entity::{binding, connection, event, exchange, link, node, queue, session};
 use crate::error::{Error, quoted};
 use crate::management::Management;
 use crate::request::{Request, Subject};
@@ -37,6 +37,8 @@ pub(crate) struct Operation {
 pub(crate) enum Object {
     Node,
     Queue(Arc<SharedQueue>),
+    Exchange(exchange::ExchangeAt),
+    Binding(binding::BindingAt),
     Connection(Arc<ConnectionRecord>),
     Session(session::SessionAt),
     Link(LinkAt),
@@ -44,7 +46,7 @@ pub(crate) enum Object {
 }
 
 /// Every type there is.
-pub(crate) static KINDS: [Kind; 6] = [
+pub(crate) static KINDS: [Kind; 8] = [
     Kind {
         name: "broker",
         doc: "The node itself. There is one; it needs no name. Numbers with the names of those of a \
@@ -127,6 +129,70 @@ pub(crate) static KINDS: [Kind; 6] = [
             let name = key(subject, "queue")?;
             let queue = management.broker().queue(name);
             queue.map(Object::Queue).ok_or_else(|| not_found("queue", subject))
+        },
+    },
+    Kind {
+        name: "exchange",
+        doc: "An exchange: messages that are sent to it go to the queues that are bound to it. \
+              `amq.direct`, `amq.topic`, `amq.fanout` and `amq.match` (headers) are always there, \
+              and so is a nameless one, to which every queue is bound with its own name.",
+        columns: LazyLock::new(exchange::columns),
+        operations: &[
+            Operation {
+                name: "CREATE",
+                doc: "Makes an exchange. The body holds any of the attributes marked `create`; what \
+                      belongs to `arguments` may also stand beside them. 409 if there is one of \
+                      that name.",
+                perform: |scope, _, request| exchange::create(scope, request),
+            },
+            READ,
+            Operation {
+                name: "DELETE",
+                doc: "Deletes the exchange and its bindings, and detaches its links. 409 if it is \
+                      one of those that are always there, if it is an alternate exchange, or, with \
+                      `if_unused` true, while something is bound to it or sends to it.",
+                perform: |scope, kind, request| match find(scope, kind, request)? {
+                    Object::Exchange(at) => exchange::delete(&at, request),
+                    _ => Err(not_found(kind.name, &request.subject)),
+                },
+            },
+        ],
+        list: |management| exchange::list(management.broker()),
+        find: |management, subject| {
+            let found = exchange::named(management.broker(), key(subject, "exchange")?);
+            found.map(Object::Exchange).ok_or_else(|| not_found("exchange", subject))
+        },
+    },
+    Kind {
+        name: "binding",
+        doc: "A binding: messages that match it go from its exchange to its queue.",
+        columns: LazyLock::new(|| columns(binding::ATTRIBUTES)),
+        operations: &[
+            Operation {
+                name: "CREATE",
+                doc: "Binds a queue. Which one to which exchange, and with which key, is said by the \
+                      name, `exchange/queue/key`, or by `exchange`, `queue` and `key` in the body; \
+                      all else in the body are arguments, in a map called `arguments` if you like. \
+                      A headers exchange wants `x-match` (`all` or `any`) and the headers that a \
+                      message has to have, null for any value. A direct exchange ends all other \
+                      bindings of the key if there is `qpid.exclusive-binding`. What is bound so \
+                      already stays so; 409 if its arguments are others.",
+                perform: |scope, _, request| binding::create(scope, request),
+            },
+            READ,
+            Operation {
+                name: "DELETE",
+                doc: "Ends the binding.",
+                perform: |scope, kind, request| match find(scope, kind, request)? {
+                    Object::Binding(at) => binding::delete(&at, request),
+                    _ => Err(not_found(kind.name, &request.subject)),
+                },
+            },
+        ],
+        list: |management| binding::list(management.broker()),
+        find: |management, subject| {
+            let found = binding::named(management.broker(), key(subject, "binding")?);
+            found.map(Object::Binding).ok_or_else(|| not_found("binding", subject))
         },
     },
     Kind {
@@ -250,10 +316,12 @@ impl Kind {
 impl Object {
     /// Its type.
     pub(crate) fn kind(&self) -> &'static Kind {
-        let [node, queue, connection, session, link, event] = &KINDS;
+        let [node, queue, exchange, binding, connection, session, link, event] = &KINDS;
         match self {
             Object::Node => node,
             Object::Queue(_) => queue,
+            Object::Exchange(_) => exchange,
+            Object::Binding(_) => binding,
             Object::Connection(_) => connection,
             Object::Session(_) => session,
             Object::Link(_) => link,
@@ -262,10 +330,15 @@ impl Object {
     }
 
     /// Looks at it: what is read from the answer is of one moment.
-    pub(crate) fn open(&self) -> Box<dyn Row> {
+    pub(crate) fn open(&self, scope: &Scope<'_>) -> Box<dyn Row> {
         match self {
             Object::Node => Box::new(node::NodeReading),
             Object::Queue(queue) => Box::new(queue::QueueReading::new(Arc::clone(queue))),
+            Object::Exchange(at) => {
+                let queues = scope.broker().queue_count() as u64;
+                Box::new(exchange::ExchangeReading::new(at.clone(), queues))
+            }
+            Object::Binding(at) => reading(binding::ATTRIBUTES, at.clone()),
             Object::Connection(record) => reading(connection::ATTRIBUTES, Arc::clone(record)),
             Object::Session(session) => reading(session::ATTRIBUTES, session.clone()),
             Object::Link(link) => reading(link::ATTRIBUTES, link.clone()),
@@ -275,7 +348,7 @@ impl Object {
 
     /// All its attributes.
     pub(crate) fn attributes(&self, scope: &Scope<'_>) -> mochila_wire::Map {
-        let row = self.open();
+        let row = self.open(scope);
         let columns = self.kind().columns.iter().enumerate();
         columns.map(|(at, column)| (column.name.into(), row.read(at, scope))).collect()
     }

@@ -90,7 +90,7 @@ fn query(scope: &Scope<'_>, request: &Request) -> Result<Answer, Error> {
         KINDS.iter().map(|kind| names.iter().map(|name| kind.column(name)).collect()).collect();
     let (mut results, mut bytes, mut values_told, mut row) = (Vec::new(), 0, 0, Vec::new());
     for object in objects.iter().skip(offset).take(most) {
-        let reading = object.open();
+        let reading = object.open(scope);
         let columns = &columns[object.kind().place()];
         let values: Vec<Value> = columns
             .iter()

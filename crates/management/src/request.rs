@@ -131,6 +131,22 @@ impl Request {
     }
 
     /// An argument that is a number, not negative.
+    /// The name of something to be made: an application property, or in the body.
+    pub(crate) fn new_name(&self, what: &str) -> Result<&str, Error> {
+        let stated = self.body().find(|(key, _)| *key == "name").map(|(_, value)| value);
+        match (&self.subject.name, stated) {
+            (Some(name), None | Some(Value::Null)) => Ok(name),
+            (Some(name), Some(stated)) if stated.as_str() == Some(name) => Ok(name),
+            (Some(_), Some(_)) => {
+                Err(Error::bad_request("the body's 'name' is not the application property 'name'"))
+            }
+            (None, Some(Value::String(name))) => Ok(name),
+            _ => Err(Error::BadRequest(format!(
+                "{what} needs a name: the application property 'name'"
+            ))),
+        }
+    }
+
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Error> {
         let Some(value) = self.argument(name) else { return Ok(None) };
         let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());

@@ -442,7 +442,8 @@ fn queues_are_added_listed_counted_and_deleted() {
     assert_eq!(lines[3], "q2");
     assert_eq!(
         broker.ok("config"),
-        "Total Exchanges: 0\n\n   Total Queues: 2\n        durable: 0\n    non-durable: 2\n"
+        "Total Exchanges: 5\n         direct: 2\n         fanout: 1\n        headers: 1\n          \
+         topic: 1\n\n   Total Queues: 2\n        durable: 0\n    non-durable: 2\n"
     );
     broker.ok("send -a q2 -m 3");
     assert!(broker.fails("config del queue q2").contains("not empty"));

@@ -183,12 +183,12 @@ fn an_unknown_argument_of_a_node_is_named_in_the_refusal() {
 }
 
 #[test]
-fn topics_are_refused_as_long_as_there_are_none() {
+fn a_topic_that_is_not_there_is_not_found_and_does_not_become_a_queue() {
     let mut bench = Bench::new();
     for capability in ["topic", "temporary-topic"] {
         let mut attach = receiving(0, "news");
         attach.source.as_mut().unwrap().capabilities = vec![Symbol::from_static(capability)];
-        assert_eq!(refused(&mut bench, &attach).condition, condition::NOT_IMPLEMENTED);
+        assert_eq!(refused(&mut bench, &attach).condition, condition::NOT_FOUND);
     }
     assert_eq!(bench.queue_names(), [""; 0], "nothing was made in passing");
 }

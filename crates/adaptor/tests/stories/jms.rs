@@ -32,7 +32,7 @@ fn connected(bench: &mut Bench) -> Raw {
     assert!(offered.contains(&Symbol::from_static("sole-connection-for-container")));
     // What is not there is not offered: the client then says so to its user.
     assert!(!offered.contains(&Symbol::from_static("DELAYED_DELIVERY")));
-    assert!(!offered.contains(&Symbol::from_static("SHARED-SUBS")));
+    assert!(offered.contains(&Symbol::from_static("SHARED-SUBS")));
     bench.say(raw, 0, &Begin::new(1, 2_147_483_647, 2_147_483_647));
     bench.say(raw, 1, &Begin::new(1, 2_147_483_647, 2_147_483_647));
     bench.hear(raw);
@@ -162,7 +162,7 @@ fn a_consumer_with_a_selector_learns_that_it_is_in_force() {
 }
 
 #[test]
-fn a_durable_subscription_is_refused_and_unsubscribing_finds_none() {
+fn a_subscription_to_a_topic_that_is_not_there_is_refused_and_unsubscribing_finds_none() {
     let mut bench = Bench::new();
     let raw = connected(&mut bench);
     let mut attach = receiving(0, "news");
@@ -174,7 +174,7 @@ fn a_durable_subscription_is_refused_and_unsubscribing_finds_none() {
     source.capabilities = symbols(&["topic", "shared", "global"]);
     let heard = bench.ask(raw, &attach);
     assert_eq!(heard.names(), ["attach", "detach"]);
-    assert_eq!(heard.detach().error.unwrap().condition, condition::NOT_IMPLEMENTED);
+    assert_eq!(heard.detach().error.unwrap().condition, condition::NOT_FOUND);
     bench.say(raw, 0, &Detach { handle: 0, closed: true, error: None });
 
     let attach = Attach { name: "subscription".into(), source: None, ..receiving(1, "") };
@@ -224,6 +224,39 @@ fn a_producer_without_destination_is_one_link_for_all() {
         bench.say_with(raw, 0, &whole(0, id + 1), &message.to_bytes());
     }
     assert_eq!((bench.depth("a"), bench.depth("b")), (1, 1));
+}
+
+#[test]
+fn a_shared_durable_subscription_collects_messages_and_ends_when_it_is_unsubscribed() {
+    let mut bench = Bench::new();
+    let raw = connected(&mut bench);
+    let mut attach = receiving(0, "amq.topic");
+    attach.name = "subscription|global".into();
+    let source = attach.source.as_mut().unwrap();
+    source.durable = TerminusDurability::UnsettledState;
+    source.expiry_policy = TerminusExpiryPolicy::Never;
+    source.distribution_mode = Some(DISTRIBUTION_COPY);
+    source.capabilities = symbols(&["topic", "shared", "global"]);
+    let answer = bench.ask(raw, &attach).attach();
+    let source = answer.source.unwrap();
+    assert_eq!(source.expiry_policy, TerminusExpiryPolicy::Never);
+    assert_eq!(source.capabilities, symbols(&["topic", "shared", "global"]));
+    // A consumer that is closed leaves its durable subscription by only detaching.
+    bench.say(raw, 0, &Detach { handle: 0, closed: false, error: None });
+    bench.hear(raw);
+    let client = bench.client();
+    let sender = bench.sender(client, "amq.topic");
+    bench.send(sender, &text("a"));
+    assert_eq!(
+        (bench.queue_names(), bench.depth("subscription")),
+        (vec!["subscription".into()], 1)
+    );
+    let attach = Attach { name: "subscription|global".into(), source: None, ..receiving(1, "") };
+    let answer = bench.ask(raw, &attach).attach();
+    assert_eq!(answer.source.unwrap().address.as_deref(), Some("amq.topic"));
+    bench.say(raw, 0, &Detach { handle: 1, closed: true, error: None });
+    bench.hear(raw);
+    assert_eq!(bench.queue_names(), [""; 0]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod coordinator;
 mod credit;
 mod dynamic_nodes;
 mod events;
+mod exchanges;
 mod heads;
 mod holding_back;
 mod jms;

@@ -23,7 +23,7 @@ fn everybody_is_offered_an_anonymous_relay_and_told_the_product() {
     let mut bench = Bench::new();
     let raw = bench.raw_opened();
     let open = bench.hear(raw).open();
-    assert_eq!(open.offered_capabilities, ["ANONYMOUS-RELAY"]);
+    assert_eq!(open.offered_capabilities, ["ANONYMOUS-RELAY", "SHARED-SUBS"]);
     assert_eq!(open.properties.unwrap().get("product"), Some(&Value::from("mochila")));
 }
 

@@ -409,3 +409,37 @@ fn the_state_of_the_first_frame_says_to_which_transaction_a_delivery_belongs() {
     assert_eq!(disposition.state, Some(accepted(&txn_id)));
     assert_eq!((disposition.role, bench.depth("q")), (Role::Receiver, 0));
 }
+
+#[test]
+fn messages_for_an_exchange_come_to_all_its_queues_with_the_commit_or_to_none() {
+    let mut bench = Bench::new();
+    bench.create("small", |settings| settings.max_count = Some(1));
+    let fanout = bench.node.broker.exchange("amq.fanout").unwrap();
+    for queue in ["small", "large"] {
+        let queue = bench.node.broker.open(queue).unwrap();
+        fanout.bind(bench.now, &queue, "", Map::new()).unwrap().1.perform();
+    }
+    let client = bench.client();
+    let controller = bench.controller(client);
+    let sender = bench.sender(client, "amq.fanout");
+    let id = bench.declare(controller);
+    bench.send_within(sender, &id, &["a", "b"]);
+    assert_eq!((bench.depth("small"), bench.depth("large")), (0, 0));
+    bench.roll_back(controller, &id);
+    assert_eq!((bench.depth("small"), bench.depth("large")), (0, 0));
+    let id = bench.declare(controller);
+    bench.send_within(sender, &id, &["a", "b"]);
+    bench.states(sender);
+    bench.commit(controller, &id);
+    assert_eq!((bench.depth("small"), bench.depth("large")), (1, 2), "one had no room for it");
+    let gone = bench.declare(controller);
+    bench.send_within(sender, &gone, &["c"]);
+    bench.node.broker.delete("large", DeleteIf::default()).unwrap().perform();
+    bench.queue("small").purge(bench.now, u64::MAX).1.perform();
+    bench.commit(controller, &gone);
+    let id = bench.declare(controller);
+    bench.send_within(sender, &id, &["d", "e"]);
+    let state = bench.discharge(controller, &id, false);
+    assert_eq!(why(&state).condition, condition::TRANSACTION_ROLLBACK, "nobody had room");
+    bench.expect_nothing_left();
+}

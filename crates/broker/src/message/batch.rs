@@ -7,7 +7,7 @@ use crate::budget::{Budget, OverLimit, Reservation};
 use crate::messages::Flags;
 use crate::queue::{Enqueued, Refusal, Rejected};
 use crate::settings::Naming;
-use mochila_wire::Sections;
+use mochila_wire::{RawMap, Sections, Symbol, Value};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -203,6 +203,65 @@ impl Batch {
         self.overlays.clear();
         self.names.clear();
         self.bytes = 0;
+    }
+
+    /// The routing key of a message: the subject of its properties, empty if it has none.
+    pub(crate) fn subject(&self, index: usize) -> &[u8] {
+        let message = &self.messages[index];
+        let bytes = message.bytes(&self.segments);
+        message.head.sections(bytes).raw_subject(bytes).unwrap_or_default()
+    }
+
+    /// The application properties of a message.
+    pub(crate) fn application_properties(&self, index: usize) -> Option<RawMap<'_>> {
+        let message = &self.messages[index];
+        let bytes = message.bytes(&self.segments);
+        message.head.sections(bytes).application_properties(bytes)
+    }
+
+    /// Replaces what this batch holds by some messages of another one, in their order. They share
+    /// the bytes.
+    pub(crate) fn select(&mut self, all: &Batch, indexes: &[u32]) {
+        self.clear();
+        for index in indexes {
+            let message = all.messages[*index as usize];
+            let segment = &all.segments[message.segment as usize];
+            self.add_moved(segment, message, all.overlays.get(message.overlay as usize));
+        }
+    }
+
+    /// Replaces what this batch holds by all messages of another one. They share the bytes.
+    pub(crate) fn copy_of(&mut self, all: &Batch) {
+        self.clear();
+        self.segments.extend_from_slice(&all.segments);
+        self.messages.extend_from_slice(&all.messages);
+        self.overlays.extend_from_slice(&all.overlays);
+        self.bytes = all.bytes;
+    }
+
+    /// Encoded bytes of one message.
+    pub(crate) fn bytes_of(&self, index: u32) -> u64 {
+        self.messages[index as usize].size
+    }
+
+    /// Adds annotations to a message, on top of those that have been added before. If there is no
+    /// memory for them it goes on without.
+    pub(crate) fn annotate(
+        &mut self,
+        index: usize,
+        added: &[(Symbol, Value)],
+        budget: &Arc<Budget>,
+    ) {
+        let message = &mut self.messages[index];
+        let old = self.overlays.get(message.overlay as usize);
+        let Some(overlay) = Overlay::with(old.map(Arc::as_ref), added, budget) else { return };
+        match self.overlays.get_mut(message.overlay as usize) {
+            Some(old) => *old = Arc::new(overlay),
+            None => {
+                message.overlay = self.overlays.len() as u32;
+                self.overlays.push(Arc::new(overlay));
+            }
+        }
     }
 
     /// Adds a message that stands in a queue, with what has been added to it there. It keeps its

@@ -27,9 +27,26 @@ impl Overlay {
         added: &Map,
         budget: &Arc<Budget>,
     ) -> Option<Overlay> {
+        let added = added.iter().filter_map(|(key, value)| Some((annotation_key(key)?, value)));
+        Overlay::of(old, added, budget)
+    }
+
+    /// The same for annotations that the broker adds.
+    pub(crate) fn with(
+        old: Option<&Overlay>,
+        added: &[(Symbol, Value)],
+        budget: &Arc<Budget>,
+    ) -> Option<Overlay> {
+        Overlay::of(old, added.iter().map(|(key, value)| (key.clone(), value)), budget)
+    }
+
+    fn of<'a>(
+        old: Option<&Overlay>,
+        added: impl Iterator<Item = (Symbol, &'a Value)>,
+        budget: &Arc<Budget>,
+    ) -> Option<Overlay> {
         let mut annotations = old.map(|old| old.annotations.clone()).unwrap_or_default();
-        for (key, value) in added.iter() {
-            let Some(key) = annotation_key(key) else { continue };
+        for (key, value) in added {
             match annotations.iter_mut().find(|(name, _)| *name == key) {
                 Some((_, old)) => *old = value.clone(),
                 None => annotations.push((key, value.clone())),

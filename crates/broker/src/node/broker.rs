@@ -4,6 +4,7 @@ use super::{Found, Node, Pattern};
 use crate::budget::Budget;
 use crate::error::QueueError;
 use crate::events::{Event, EventKind, Feed};
+use crate::exchange::{Exchange, ExchangeDeleteIf, ExchangeError, ExchangeSettings};
 use crate::queue::{DeleteIf, SharedQueue, Statistics};
 use crate::settings::{Arrangement, Defaults, Limits, QueueSettings};
 use crate::sync::{AtomicU64, Ordering};
@@ -29,6 +30,8 @@ pub struct BrokerSettings {
     pub max_queues: usize,
     /// How large transactions may be, and how long they may take.
     pub transactions: TransactionSettings,
+    /// No more exchanges than this.
+    pub max_exchanges: usize,
     /// Something random, so that nobody guesses the names of dynamic queues.
     pub seed: u128,
 }
@@ -42,6 +45,7 @@ impl Default for BrokerSettings {
             patterns: vec![Pattern::any()],
             max_queues: 10_000_000,
             transactions: TransactionSettings::default(),
+            max_exchanges: 100_000,
             seed: 0,
         }
     }
@@ -53,6 +57,7 @@ pub struct Broker {
     /// Queues that are made by the same pattern share their settings.
     patterns: Vec<(Pattern, Arc<QueueSettings>)>,
     max_queues: usize,
+    max_exchanges: usize,
     seed: u128,
     dynamic_names: AtomicU64,
 }
@@ -62,10 +67,13 @@ impl Broker {
     pub fn new(settings: BrokerSettings) -> Arc<Broker> {
         let budget = Budget::new(settings.memory_limit_bytes);
         let shared = |pattern: Pattern| (pattern.clone(), Arc::new(pattern.settings));
+        let node = Node::new(budget, settings.defaults, settings.transactions);
+        node.declare_exchanges();
         Arc::new(Broker {
-            node: Node::new(budget, settings.defaults, settings.transactions),
+            node,
             patterns: settings.patterns.into_iter().map(shared).collect(),
             max_queues: settings.max_queues,
+            max_exchanges: settings.max_exchanges,
             seed: settings.seed,
             dynamic_names: AtomicU64::new(0),
         })
@@ -210,6 +218,73 @@ impl Broker {
         self.node.statistics()
     }
 
+    /// The exchange of this name, if there is one.
+    pub fn exchange(&self, name: &str) -> Option<Arc<Exchange>> {
+        self.node.exchanges().get(name)
+    }
+
+    /// The exchange that an address names, and the routing key if the address has one: it is
+    /// `exchange` or `exchange/key`.
+    pub fn exchange_at<'a>(&self, address: &'a str) -> Option<(Arc<Exchange>, Option<&'a str>)> {
+        if let Some(exchange) = self.exchange(address) {
+            return Some((exchange, None));
+        }
+        let (name, key) = address.split_once('/')?;
+        Some((self.exchange(name)?, Some(key)))
+    }
+
+    /// Makes an exchange; it is an error if there is one of this name.
+    pub fn create_exchange(
+        &self,
+        name: &str,
+        settings: ExchangeSettings,
+    ) -> Result<Arc<Exchange>, ExchangeError> {
+        check_exchange_name(name)?;
+        if settings.durable {
+            tracing::warn!(
+                exchange = name,
+                "a durable exchange was asked for, but nothing is kept on disk yet: it and its \
+                 bindings will be gone when the broker stops"
+            );
+        }
+        let settings = ExchangeSettings { durable: false, ..settings };
+        self.node.add_exchange(name, settings, self.max_exchanges)
+    }
+
+    /// Makes an exchange with a name that nobody has used or can guess, for a dynamic terminus.
+    pub fn create_dynamic_exchange(
+        &self,
+        settings: ExchangeSettings,
+    ) -> Result<Arc<Exchange>, ExchangeError> {
+        self.create_exchange(&self.dynamic_name(), settings)
+    }
+
+    /// Deletes an exchange, and its bindings with it.
+    pub fn delete_exchange(
+        &self,
+        name: &str,
+        condition: ExchangeDeleteIf,
+    ) -> Result<Wakeups, ExchangeError> {
+        let exchange = self.exchange(name);
+        let exchange = exchange.ok_or_else(|| ExchangeError::NotFound { name: name.to_owned() })?;
+        exchange.delete(condition)
+    }
+
+    /// All exchanges but the nameless one, in no order.
+    pub fn exchanges(&self) -> Vec<Arc<Exchange>> {
+        self.node.exchanges().all()
+    }
+
+    /// The exchanges that a queue is bound to.
+    pub fn exchanges_of(&self, queue: &Arc<SharedQueue>) -> Vec<Arc<Exchange>> {
+        self.node.exchanges().of_queue(Arc::as_ptr(queue).addr())
+    }
+
+    /// How many messages no queue was bound for, at all exchanges that there are and have been.
+    pub fn discards_no_route(&self) -> u64 {
+        self.node.exchanges().drops()
+    }
+
     /// Does what is due by time, on all queues; lets those go on who have waited for memory.
     pub fn handle_timeout(&self, now: Now) -> Wakeups {
         let mut wakeups = self.node.budget.resume();
@@ -290,6 +365,22 @@ impl fmt::Debug for Broker {
             .field("budget", self.budget())
             .finish_non_exhaustive()
     }
+}
+
+fn check_exchange_name(name: &str) -> Result<(), ExchangeError> {
+    let reason = if name.starts_with("amq.") || name.starts_with("qpid.") {
+        "names that begin with amq. or qpid. are reserved"
+    } else if name.contains('/') {
+        "what follows a / in an address is a routing key"
+    } else {
+        match check_name(name) {
+            Ok(()) => return Ok(()),
+            Err(QueueError::InvalidName { reason, .. }) => reason,
+            Err(_) => "no queue could have it either",
+        }
+    };
+    let name = name.escape_debug().take(80).collect();
+    Err(ExchangeError::InvalidName { name, reason })
 }
 
 fn check_name(name: &str) -> Result<(), QueueError> {

@@ -1,6 +1,7 @@
 //! The node: queues by name, the memory that they share, and their timers.
 
 mod broker;
+mod exchanges;
 mod pattern;
 mod timers;
 
@@ -13,6 +14,7 @@ use crate::queue::{SharedQueue, Statistics};
 use crate::settings::Defaults;
 use crate::sync::{Mutex, RwLock, lock, read, write};
 use crate::transaction::{Totals, TransactionSettings};
+use exchanges::Exchanges;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -27,6 +29,7 @@ pub(crate) struct Node {
     feed: Feed,
     transactions: TransactionSettings,
     totals: Totals,
+    exchanges: Exchanges,
     /// The totals of queues that have been deleted.
     retired: Mutex<Statistics>,
 }
@@ -45,6 +48,7 @@ impl Node {
             feed: Feed::new(),
             transactions,
             totals: Totals::default(),
+            exchanges: Exchanges::default(),
             retired: Mutex::new(Statistics::default()),
         })
     }
@@ -69,6 +73,10 @@ impl Node {
     /// What has happened.
     pub(crate) fn feed(&self) -> &Feed {
         &self.feed
+    }
+
+    pub(crate) fn exchanges(&self) -> &Exchanges {
+        &self.exchanges
     }
 
     pub(crate) fn timers(&self) -> &Timers {
@@ -105,6 +113,7 @@ impl Node {
         if !queue.is_private() {
             self.feed.raise(Event::new(EventKind::QueueDelete).with("queue", queue.name()));
         }
+        self.exchanges.forget_queue(std::ptr::from_ref(queue).addr());
         let gone = Statistics {
             msg_total_enqueues: statistics.msg_total_enqueues,
             msg_total_dequeues: statistics.msg_total_dequeues + statistics.msg_depth,

@@ -81,6 +81,8 @@ pub(crate) struct Queue {
     deleted: bool,
     /// It has been deleted, and its messages have been taken away to be freed.
     taken_down: bool,
+    /// How many of its producers are no links of it.
+    guests: u32,
     budget: Arc<Budget>,
     dropped: Dropped,
     wakeups: Wakeups,
@@ -138,6 +140,7 @@ impl Queue {
             owner: None,
             deleted: false,
             taken_down: false,
+            guests: 0,
             budget,
             dropped: Dropped::default(),
             wakeups: Wakeups::new(),
@@ -255,7 +258,8 @@ impl Queue {
     pub(crate) fn unsubscribe(&mut self, now: Now, id: ConsumerId, outcome: &Outcome) {
         self.settle_all(now, id, outcome);
         self.distributor.remove(id);
-        if self.distributor.len() == 0 && self.settings.lifetime.is_none() {
+        let outlives = self.settings.lifetime.is_none() || self.settings.auto_delete_delay_ms > 0;
+        if self.distributor.len() == 0 && outlives {
             // A queue that outlives its owner is free for the next one.
             self.owner = None;
         }
@@ -280,8 +284,20 @@ impl Queue {
         Ok(id)
     }
 
+    /// Adds a producer that is no link of the queue; see [`Publisher`](crate::exchange::Publisher).
+    pub(crate) fn attach_guest(
+        &mut self,
+        name: &str,
+        waker: Waker,
+    ) -> Result<ProducerId, QueueError> {
+        self.check_open(name)?;
+        self.guests += 1;
+        Ok(self.producers.add_guest(waker))
+    }
+
     pub(crate) fn detach_producer(&mut self, now: Now, id: ProducerId) {
-        if self.producers.remove(id, &self.budget) {
+        if let Some(is_guest) = self.producers.remove(id, &self.budget) {
+            self.guests -= u32::from(is_guest);
             self.settle_down(now);
         }
     }
@@ -339,7 +355,7 @@ impl Queue {
 
     pub(crate) fn delete(&mut self, name: &str, condition: DeleteIf) -> Result<(), QueueError> {
         self.check_open(name)?;
-        let (consumers, producers) = (self.distributor.len() as u64, self.producers.len() as u64);
+        let (consumers, producers) = (self.distributor.len() as u64, self.sending_links() as u64);
         if condition.unused && consumers + producers > 0 {
             return Err(QueueError::InUse { name: name.to_owned(), consumers, producers });
         }
@@ -382,7 +398,7 @@ impl Queue {
             unacked_messages: self.messages.len() - self.messages.available().len(),
             consumer_count: self.distributor.len() as u64,
             consumer_count_high: u64::from(counters.most_consumers),
-            producer_count: self.producers.len() as u64,
+            producer_count: self.sending_links() as u64,
             producers_waiting: self.producers.waiting() as u64,
             flow_stopped: u64::from(is_full || is_short),
             memory_stopped: u64::from(is_short),
@@ -544,8 +560,13 @@ impl Queue {
         self.lifetime.is_over(now.mono_ms, current);
     }
 
+    /// Links that send to this queue, and not to an exchange.
+    fn sending_links(&self) -> usize {
+        self.producers.len() - self.guests as usize
+    }
+
     fn current_use(&self) -> Use {
-        let links = (self.distributor.len() + self.producers.len()) as u64;
+        let links = (self.distributor.len() + self.sending_links()) as u64;
         Use { links, messages: self.messages.len() + self.transacted().room.messages }
     }
 

@@ -58,6 +58,8 @@ pub enum Refusal {
     Deleted,
     /// The transaction that it belongs to can only be rolled back.
     Doomed,
+    /// No queue is bound for the message.
+    NoRoute,
 }
 
 impl Refusal {
@@ -66,6 +68,7 @@ impl Refusal {
         let condition = match self {
             Refusal::Deleted => condition::RESOURCE_DELETED,
             Refusal::Doomed => condition::TRANSACTION_ROLLBACK,
+            Refusal::NoRoute => condition::NOT_FOUND,
             Refusal::Count | Refusal::Size | Refusal::TooLarge | Refusal::Overrun => {
                 condition::RESOURCE_LIMIT_EXCEEDED
             }
@@ -83,6 +86,7 @@ impl fmt::Display for Refusal {
             Refusal::Overrun => "the queue was at its limit, and has deleted itself",
             Refusal::Deleted => "the queue has been deleted",
             Refusal::Doomed => "its transaction can only be rolled back",
+            Refusal::NoRoute => "no queue is bound for the message",
         })
     }
 }

@@ -38,6 +38,9 @@ pub(crate) struct Producers {
 #[derive(Debug)]
 struct Producer {
     waker: Waker,
+    /// It sends to an exchange, and gets its credit here because all that it sends comes here. It
+    /// does not keep the queue in use.
+    is_guest: bool,
     /// Where it stands in the queue's line.
     place: Option<Place>,
     /// Where it stands in the line of those who wait for the node's memory.
@@ -55,15 +58,24 @@ impl Producers {
     }
 
     pub(crate) fn add(&mut self, waker: Waker) -> ProducerId {
-        let producer = Producer { waker, place: None, node_place: None };
+        self.insert(waker, false)
+    }
+
+    /// Adds one that is no link of the queue.
+    pub(crate) fn add_guest(&mut self, waker: Waker) -> ProducerId {
+        self.insert(waker, true)
+    }
+
+    fn insert(&mut self, waker: Waker, is_guest: bool) -> ProducerId {
+        let producer = Producer { waker, is_guest, place: None, node_place: None };
         let (slot, generation) = self.producers.insert(producer);
         ProducerId { slot, generation }
     }
 
-    /// Removes one; false if it is not there any more.
-    pub(crate) fn remove(&mut self, id: ProducerId, budget: &Budget) -> bool {
+    /// Removes one, and says whether it was a guest; `None` if it is not there any more.
+    pub(crate) fn remove(&mut self, id: ProducerId, budget: &Budget) -> Option<bool> {
         self.leave(id, budget);
-        self.producers.remove(id.slot, id.generation).is_some()
+        self.producers.remove(id.slot, id.generation).map(|producer| producer.is_guest)
     }
 
     pub(crate) fn contains(&self, id: ProducerId) -> bool {

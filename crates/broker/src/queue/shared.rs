@@ -136,9 +136,20 @@ impl SharedQueue {
         self.bring(now, batch, false)
     }
 
+    /// The same with a batch that other queues get too: it stays as it is.
+    pub(crate) fn offer_shared(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        self.find_names(batch);
+        self.bring_shared(now, batch, false)
+    }
+
     fn bring(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
-        let (enqueued, wakeups) = self.visit(|queue| queue.enqueue(now, batch, held_back));
+        let result = self.bring_shared(now, batch, held_back);
         batch.clear();
+        result
+    }
+
+    fn bring_shared(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
+        let (enqueued, wakeups) = self.visit(|queue| queue.enqueue(now, batch, held_back));
         if enqueued.rejected.iter().any(|rejected| rejected.reason == Refusal::Overrun) {
             tracing::warn!(queue = &*self.name, "a queue was at its limit and has deleted itself");
         }
@@ -308,6 +319,11 @@ impl SharedQueue {
     pub fn attach_producer(&self, now: Now, waker: Waker) -> Result<ProducerId, QueueError> {
         // A producer that is new wakes nobody.
         self.visit(|queue| queue.attach_producer(now, &self.name, waker)).0
+    }
+
+    /// Adds a producer that sends to an exchange: it gets credit, and does not keep the queue in use.
+    pub(crate) fn attach_guest(&self, waker: Waker) -> Result<ProducerId, QueueError> {
+        self.visit(|queue| queue.attach_guest(&self.name, waker)).0
     }
 
     /// Removes a producer.

@@ -10,6 +10,11 @@ pub enum SettingsError {
         /// The name.
         name: String,
     },
+    /// No argument of an exchange has this name.
+    UnknownExchangeArgument {
+        /// The name.
+        name: String,
+    },
     /// The argument does not take this value.
     InvalidValue {
         /// The argument.
@@ -54,6 +59,9 @@ impl fmt::Display for SettingsError {
         match self {
             SettingsError::UnknownArgument { name } => {
                 write!(f, "'{}' is not an argument of a queue", name.escape_debug())
+            }
+            SettingsError::UnknownExchangeArgument { name } => {
+                write!(f, "'{}' is not an argument of an exchange", name.escape_debug())
             }
             SettingsError::InvalidValue { name, expected, found } => {
                 write!(f, "{name} takes {expected}, not {found}")

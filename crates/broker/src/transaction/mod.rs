@@ -26,7 +26,7 @@ pub(crate) use settings::Totals;
 use crate::budget::Reservation;
 use crate::message::Batch;
 use crate::node::Node;
-use crate::queue::{Aftermath, Enqueued, Outcome, Refusal, Settlement, SharedQueue};
+use crate::queue::{Aftermath, Enqueued, Outcome, Refusal, Rejected, Settlement, SharedQueue};
 use crate::wake::Wakeups;
 use mochila_wire::Now;
 use part::{Part, Pledge, Post};
@@ -79,6 +79,61 @@ impl Transaction {
         batch: &mut Batch,
         is_held_back: bool,
     ) -> (Enqueued, Wakeups) {
+        let (enqueued, mut wakeups) = self.bring(now, queue, batch, Manner::Sent { is_held_back });
+        if let Some(first) = enqueued.rejected.first()
+            && self.fault.is_none()
+        {
+            wakeups.merge(self.doom(now, Fault::Refused(first.reason)));
+        }
+        (enqueued, wakeups)
+    }
+
+    /// Takes the messages of a batch for one of several queues that an exchange sends them to;
+    /// empties the batch. A queue that refuses some, or that is gone when the transaction is
+    /// committed, does not get them, and that is all.
+    pub(crate) fn offer(
+        &mut self,
+        now: Now,
+        queue: &Arc<SharedQueue>,
+        batch: &mut Batch,
+    ) -> (Enqueued, Wakeups) {
+        let mut indexes: Vec<u32> = (0..batch.len() as u32).collect();
+        let all = batch.take();
+        batch.copy_of(&all);
+        let (mut enqueued, mut wakeups) = self.bring(now, queue, batch, Manner::Routed);
+        if enqueued.rejected.is_empty() || self.fault.is_some() {
+            return (enqueued, wakeups);
+        }
+        // Room is kept for all or none, so those that fit come again.
+        let refused = |index: &u32| enqueued.rejected.iter().any(|it| it.index == *index);
+        indexes.retain(|index| !refused(index));
+        batch.select(&all, &indexes);
+        let (again, woken) = self.bring(now, queue, batch, Manner::Routed);
+        wakeups.merge(woken);
+        let more = again.rejected.iter();
+        enqueued.rejected.extend(
+            more.map(|it| Rejected { index: indexes[it.index as usize], reason: it.reason }),
+        );
+        if let Some(first) = again.rejected.first() {
+            let is_missing = |index: &&u32| !enqueued.rejected.iter().any(|it| it.index == **index);
+            let missing: Vec<u32> = indexes.iter().filter(is_missing).copied().collect();
+            let reason = first.reason;
+            enqueued
+                .rejected
+                .extend(missing.iter().map(|index| Rejected { index: *index, reason }));
+        }
+        enqueued.rejected.sort_by_key(|rejected| rejected.index);
+        enqueued.accepted = all.len() as u32 - enqueued.rejected.len() as u32;
+        (enqueued, wakeups)
+    }
+
+    fn bring(
+        &mut self,
+        now: Now,
+        queue: &Arc<SharedQueue>,
+        batch: &mut Batch,
+        manner: Manner,
+    ) -> (Enqueued, Wakeups) {
         let count = batch.len() as u32;
         let mut wakeups = Wakeups::new();
         let note = count as usize * part::MESSAGE_NOTE;
@@ -91,21 +146,20 @@ impl Transaction {
                 return (batch.refuse(Refusal::Doomed), wakeups);
             }
         };
+        let is_held_back = matches!(manner, Manner::Sent { is_held_back: true });
+        let is_routed = matches!(manner, Manner::Routed);
         let (reserved, woken) = queue.reserve(batch, is_held_back);
         wakeups.merge(woken);
         let mut is_closed = true;
         let rejected = match reserved {
             Ok((room, closed)) => {
                 is_closed = closed;
-                let post = Post { came: now, room, batch: batch.take(), _paid: paid };
+                let post = Post { came: now, room, batch: batch.take(), is_routed, _paid: paid };
                 self.part(queue).posts.push(post);
                 Vec::new()
             }
             Err(rejected) => {
                 batch.clear();
-                if let Some(first) = rejected.first() {
-                    wakeups.merge(self.doom(now, Fault::Refused(first.reason)));
-                }
                 rejected
             }
         };
@@ -170,7 +224,7 @@ impl Transaction {
             .parts
             .iter()
             .zip(&order)
-            .find(|(part, index)| !part.posts.is_empty() && locked[**index].is_deleted());
+            .find(|(part, index)| part.has_sent() && locked[**index].is_deleted());
         if let Some((part, _)) = gone {
             self.fault = Some(Fault::QueueDeleted { name: part.queue.name().to_owned() });
             drop(locked);
@@ -275,6 +329,15 @@ impl Transaction {
         });
         &mut self.parts[index]
     }
+}
+
+/// How a message comes to a queue.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// It was sent to it; the queue may give its sender credit.
+    Sent { is_held_back: bool },
+    /// An exchange has it for others, too.
+    Routed,
 }
 
 /// By what queues are put in order: their names, as long as they are there. One that is gone may

@@ -39,6 +39,8 @@ pub(super) struct Post {
     /// The room that the queue keeps for them.
     pub(super) room: Room,
     pub(super) batch: Batch,
+    /// An exchange has it for others, too: it is not missed if the queue is gone.
+    pub(super) is_routed: bool,
     /// Pays for their descriptors.
     pub(super) _paid: Reservation,
 }
@@ -76,6 +78,11 @@ impl Part {
         }
     }
 
+    /// Whether there are messages that were sent to this queue and to no other.
+    pub(super) fn has_sent(&self) -> bool {
+        self.posts.iter().any(|post| !post.is_routed)
+    }
+
     /// Does all of it, while the queue is locked.
     pub(super) fn commit(&mut self, now: Now, queue: &mut Queue) {
         for retirement in self.retirements.drain(..) {
@@ -85,6 +92,9 @@ impl Part {
                 queue.redeem(now, retirement.consumer, pledge.run, &pledge.outcome);
             }
             queue.redeemed(now, retirement.consumer);
+        }
+        if queue.is_deleted() {
+            return self.posts.clear();
         }
         for mut post in self.posts.drain(..) {
             queue.fill_room(now, post.came, post.room, &mut post.batch);

@@ -66,6 +66,16 @@ const ATTRIBUTES: &[Attribute<()>] = &[
     Attribute::new("queueCount", "ulong", "Queues there are.", |(), scope| {
         count(scope.broker().queue_count())
     }),
+    Attribute::new("exchangeCount", "ulong", "Exchanges there are.", |(), scope| {
+        // The nameless one is among them.
+        count(scope.broker().exchanges().len() + 1)
+    }),
+    Attribute::new(
+        "discardsNoRoute",
+        "ulong",
+        "Messages that no queue was bound for at their exchange.",
+        |(), scope| scope.broker().discards_no_route().into(),
+    ),
     Attribute::new("memoryUsedBytes", "ulong", "Memory that messages take.", |(), scope| {
         scope.broker().budget().used().into()
     }),

@@ -29,12 +29,13 @@ fn what_is_missing_is_named() {
 #[test]
 fn what_is_unknown_is_named() {
     let mut desk = Desk::new();
-    let told = desk.tell(ask("READ").kind("exchange").name("e"));
+    let told = desk.tell(ask("READ").kind("topic").name("e"));
     assert_eq!(
         told.outcome(),
         (
             400,
-            "there is no type 'exchange'; there are broker, queue, connection, session, link, event"
+            "there is no type 'topic'; there are broker, queue, exchange, binding, connection, \
+             session, link, event"
         )
     );
     let names = Value::List(vec!["name".into(), "colour".into()]);

@@ -6,6 +6,7 @@ mod bad_requests;
 mod connections;
 mod desk;
 mod events;
+mod exchanges;
 mod moving;
 mod queries;
 mod queues;

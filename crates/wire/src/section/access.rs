@@ -68,6 +68,12 @@ impl Sections {
         self.property(bytes, 3)?.as_str()
     }
 
+    /// The same, as bytes whose encoding nobody has checked.
+    #[inline]
+    pub fn raw_subject<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        self.property(bytes, 3)?.text()
+    }
+
     /// The node that answers go to.
     pub fn reply_to<'a>(&self, bytes: &'a [u8]) -> Option<&'a str> {
         self.property(bytes, 4)?.as_str()

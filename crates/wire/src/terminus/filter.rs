@@ -17,6 +17,18 @@ pub const JMS_SELECTOR: Filter =
 pub const NO_LOCAL: Filter =
     Filter { symbol: "apache.org:no-local-filter:list", code: 0x0000_468c_0000_0003 };
 
+/// Messages with this routing key, byte for byte: a binding to an exchange.
+pub const DIRECT_BINDING: Filter =
+    Filter { symbol: "apache.org:legacy-amqp-direct-binding:string", code: 0x0000_468c_0000_0000 };
+
+/// Messages whose routing key is of this pattern of words: a binding to an exchange.
+pub const TOPIC_BINDING: Filter =
+    Filter { symbol: "apache.org:legacy-amqp-topic-binding:string", code: 0x0000_468c_0000_0001 };
+
+/// Messages with these headers: a binding to an exchange.
+pub const HEADERS_BINDING: Filter =
+    Filter { symbol: "apache.org:legacy-amqp-headers-binding:map", code: 0x0000_468c_0000_0002 };
+
 /// Messages whose properties are those given (AMQP Filter Expressions 1.0, 4.2.4).
 pub const PROPERTIES_FILTER: Filter = Filter { symbol: "amqp:properties-filter", code: 0x173 };
 

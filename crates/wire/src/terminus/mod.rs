@@ -6,7 +6,8 @@ mod source;
 mod target;
 
 pub use filter::{
-    APPLICATION_PROPERTIES_FILTER, Filter, JMS_SELECTOR, NO_LOCAL, PROPERTIES_FILTER,
+    APPLICATION_PROPERTIES_FILTER, DIRECT_BINDING, Filter, HEADERS_BINDING, JMS_SELECTOR, NO_LOCAL,
+    PROPERTIES_FILTER, TOPIC_BINDING,
 };
 pub use lifetime::LifetimePolicy;
 pub use source::Source;

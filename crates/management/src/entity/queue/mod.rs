@@ -7,6 +7,7 @@ mod standing;
 pub(crate) use operations::{create, delete, move_messages, purge, update};
 
 use crate::attribute::{Access, Attribute, Column, Row, count};
+use crate::entity::binding;
 use crate::kind::Object;
 use crate::scope::Scope;
 use mochila_broker::settings::{ARGUMENTS, Argument, ArgumentKind, Limits};
@@ -39,7 +40,12 @@ const ATTRIBUTES: &[Attribute<QueueReading>] = &[
          as usual.",
         |q, _| q.arguments().into(),
     ),
-    Attribute::new("bindingCount", "ulong", "Exchanges that send to it.", |_, _| 0u64.into()),
+    Attribute::new(
+        "bindingCount",
+        "ulong",
+        "How often it is bound to exchanges; to the nameless one every queue is.",
+        |q, scope| binding::count_of(scope.broker(), &q.queue).into(),
+    ),
     Attribute::new(
         "holders",
         "list",

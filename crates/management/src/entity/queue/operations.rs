@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Makes a queue.
 pub(crate) fn create(scope: &Scope<'_>, request: &Request) -> Result<Answer, Error> {
-    let name = name_of(request)?;
+    let name = request.new_name("a queue")?;
     let settings = QueueSettings::from_arguments(&arguments(request)?)
         .map_err(|error| queue_error(&error.into()))?;
     let queue = scope.broker().create(name, settings).map_err(|error| queue_error(&error))?;
@@ -87,20 +87,6 @@ pub(crate) fn move_messages(
     body.insert("moved", moved.messages);
     body.insert("refused", moved.refused.map(|reason| reason.to_string()));
     Ok(Answer { wakeups, ..Answer::ok(body) })
-}
-
-/// The name of a queue to be made: an application property, or in the body.
-fn name_of(request: &Request) -> Result<&str, Error> {
-    let stated = request.body().find(|(key, _)| *key == "name").map(|(_, value)| value);
-    match (&request.subject.name, stated) {
-        (Some(name), None | Some(Value::Null)) => Ok(name),
-        (Some(name), Some(stated)) if stated.as_str() == Some(name) => Ok(name),
-        (Some(_), Some(_)) => {
-            Err(Error::bad_request("the body's 'name' is not the application property 'name'"))
-        }
-        (None, Some(Value::String(name))) => Ok(name),
-        _ => Err(Error::bad_request("a queue needs a name: the application property 'name'")),
-    }
 }
 
 /// The arguments in a body; those in a map called `arguments` too.

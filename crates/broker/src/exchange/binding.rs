@@ -1,0 +1,108 @@
+//! What ties a queue to an exchange.
+
+use super::headers::Conditions;
+use super::matcher::Rule;
+use super::topic::normalised;
+use super::{ExchangeError, ExchangeKind};
+use crate::budget::Reservation;
+use crate::queue::SharedQueue;
+use mochila_wire::Map;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// One binding of an exchange.
+pub struct Binding {
+    pub(crate) key: Box<str>,
+    pub(crate) queue: Target,
+    pub(crate) arguments: Map,
+    pub(crate) rule: Rule,
+    /// What it takes is the node's memory too.
+    pub(crate) _reservation: Reservation,
+}
+
+impl Binding {
+    /// Its key, as its exchange writes it.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The queue.
+    pub fn queue(&self) -> &Arc<SharedQueue> {
+        &self.queue.0
+    }
+
+    /// Its arguments.
+    pub fn arguments(&self) -> &Map {
+        &self.arguments
+    }
+}
+
+impl fmt::Debug for Binding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Binding")
+            .field("key", &self.key)
+            .field("queue", &self.queue.name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How an exchange of some kind writes a binding key, so that keys that mean the same are one.
+pub(crate) fn written(kind: ExchangeKind, key: &str) -> Box<str> {
+    match kind {
+        ExchangeKind::Direct | ExchangeKind::Headers => key.into(),
+        ExchangeKind::Topic => normalised(key).into(),
+        ExchangeKind::Fanout => Box::default(),
+    }
+}
+
+/// What a binding of an exchange of some kind goes by.
+pub(crate) fn rule(kind: ExchangeKind, arguments: &Map) -> Result<Rule, ExchangeError> {
+    match kind {
+        ExchangeKind::Headers if arguments.is_empty() => Ok(Rule::Conditions(Conditions::none())),
+        ExchangeKind::Headers => Conditions::new(arguments)
+            .map(Rule::Conditions)
+            .map_err(|reason| ExchangeError::InvalidBinding { reason }),
+        ExchangeKind::Direct | ExchangeKind::Topic | ExchangeKind::Fanout => Ok(Rule::Key),
+    }
+}
+
+/// A queue that messages go to: two are the same if it is the same queue, whatever its name.
+#[derive(Clone)]
+pub(crate) struct Target(pub(crate) Arc<SharedQueue>);
+
+impl Target {
+    /// Tells it from all others that there are.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+}
+
+impl Deref for Target {
+    type Target = Arc<SharedQueue>;
+
+    fn deref(&self) -> &Arc<SharedQueue> {
+        &self.0
+    }
+}
+
+impl PartialEq for Target {
+    fn eq(&self, other: &Target) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Target {}
+
+impl Hash for Target {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.address().hash(hasher);
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.name().fmt(f)
+    }
+}

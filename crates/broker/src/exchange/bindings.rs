@@ -1,0 +1,100 @@
+//! The bindings of an exchange, and the table that follows from them.
+
+use super::binding::{Binding, Target};
+use super::matcher::Matcher;
+use super::{ExchangeError, ExchangeKind};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What whoever binds and unbinds changes, under the lock of the exchange.
+#[derive(Debug)]
+pub(crate) struct Bindings {
+    pub(crate) table: Arc<Matcher<Target>>,
+    /// By the address of the queue: an exchange may have many queues, and a queue a few bindings.
+    by_queue: HashMap<usize, Vec<Arc<Binding>>, foldhash::fast::RandomState>,
+    count: usize,
+    /// The exchange has been deleted.
+    pub(crate) closed: bool,
+    /// There has been a binding.
+    pub(crate) used: bool,
+}
+
+impl Bindings {
+    pub(crate) fn new(kind: ExchangeKind) -> Bindings {
+        Bindings {
+            table: Arc::new(Matcher::new(kind)),
+            by_queue: HashMap::default(),
+            count: 0,
+            closed: false,
+            used: false,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// All of them, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Binding>> {
+        self.by_queue.values().flatten()
+    }
+
+    /// The binding of a queue with a key.
+    pub(crate) fn get(&self, queue: &Target, key: &str) -> Option<&Arc<Binding>> {
+        let bindings = self.by_queue.get(&queue.address())?;
+        bindings.iter().find(|binding| *binding.key == *key)
+    }
+
+    /// The bindings of a queue.
+    pub(crate) fn of(&self, queue: usize) -> &[Arc<Binding>] {
+        self.by_queue.get(&queue).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds a binding; false if it is there already.
+    pub(crate) fn add(&mut self, binding: Arc<Binding>) -> Result<bool, ExchangeError> {
+        if let Some(there) = self.get(&binding.queue, &binding.key) {
+            if there.rule == binding.rule {
+                return Ok(false);
+            }
+            return Err(ExchangeError::Duplicate { key: binding.key.to_string() });
+        }
+        let table = Arc::make_mut(&mut self.table);
+        table.bind(binding.key.as_bytes(), binding.queue.clone(), &binding.rule);
+        self.by_queue.entry(binding.queue.address()).or_default().push(binding);
+        self.count += 1;
+        self.used = true;
+        Ok(true)
+    }
+
+    /// Removes a binding, and returns how many its queue still has.
+    pub(crate) fn remove(&mut self, queue: &Target, key: &str) -> Option<usize> {
+        let bindings = self.by_queue.get_mut(&queue.address())?;
+        let at = bindings.iter().position(|binding| *binding.key == *key)?;
+        bindings.swap_remove(at);
+        let left = bindings.len();
+        if left == 0 {
+            self.by_queue.remove(&queue.address());
+        }
+        self.count -= 1;
+        Arc::make_mut(&mut self.table).unbind(key.as_bytes(), queue);
+        Some(left)
+    }
+
+    /// Removes all bindings of a queue.
+    pub(crate) fn remove_queue(&mut self, queue: usize) {
+        let bindings = self.by_queue.remove(&queue).unwrap_or_default();
+        self.count -= bindings.len();
+        let table = Arc::make_mut(&mut self.table);
+        for binding in bindings {
+            table.unbind(binding.key.as_bytes(), &binding.queue);
+        }
+    }
+
+    /// Removes everything, for good.
+    pub(crate) fn close(&mut self, kind: ExchangeKind) -> Vec<Arc<Binding>> {
+        self.closed = true;
+        self.table = Arc::new(Matcher::new(kind));
+        self.count = 0;
+        std::mem::take(&mut self.by_queue).into_values().flatten().collect()
+    }
+}

@@ -1,0 +1,486 @@
+//! One exchange: a table of bindings that publishers read without a lock.
+
+use super::binding::{Binding, Target, rule, written};
+use super::bindings::Bindings;
+use super::counts::{Amount, Counts};
+use super::last::Last;
+use super::matcher::Matcher;
+use super::publisher::{Links, Publisher, SubscriberId};
+use super::{ExchangeError, ExchangeSettings, ExchangeStatistics, Published, Routing};
+use crate::budget::{Budget, Reservation};
+use crate::message::Batch;
+use crate::node::Node;
+use crate::queue::SharedQueue;
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use crate::transaction::{Fault, Transaction};
+use crate::wake::{Waker, Wakeups};
+use arc_swap::ArcSwapOption;
+use mochila_wire::{Map, Now, Symbol, Value};
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+/// An exchange that many threads publish to.
+///
+/// The table of its bindings is lent to publishers; whoever binds takes it back first, changes it,
+/// and lends it again when the next publisher asks. So a binding costs what it costs to enter it in
+/// the table, however large that is, except where somebody is reading just then: then it is copied.
+pub struct Exchange {
+    name: Box<str>,
+    settings: ExchangeSettings,
+    is_predeclared: bool,
+    lent: ArcSwapOption<Matcher<Target>>,
+    bindings: Mutex<Bindings>,
+    deleted: AtomicBool,
+    /// The number of the next message, if they are numbered.
+    next_number: AtomicU64,
+    /// Held while messages are delivered, if the last one is kept: so whoever is bound meanwhile
+    /// gets each once, either as the last one or as the next.
+    last: Option<Mutex<Last>>,
+    counts: Counts,
+    pub(super) links: Mutex<Links>,
+    alternate: Option<Alternate>,
+    /// Queues and exchanges that have this one as their alternate exchange.
+    alternate_uses: AtomicU64,
+    node: Weak<Node>,
+    this: Weak<Exchange>,
+    reservation: Reservation,
+}
+
+/// Under what conditions an exchange may be deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExchangeDeleteIf {
+    /// Only if nothing is bound to it and nobody sends to it.
+    pub unused: bool,
+}
+
+/// What an exchange is made of.
+pub(crate) struct Parts {
+    pub(crate) settings: ExchangeSettings,
+    pub(crate) is_predeclared: bool,
+    pub(crate) alternate: Option<Alternate>,
+    pub(crate) reservation: Reservation,
+}
+
+impl Exchange {
+    pub(crate) fn new(name: &str, parts: Parts, node: &Arc<Node>) -> Arc<Exchange> {
+        let Parts { settings, is_predeclared, alternate, reservation } = parts;
+        Arc::new_cyclic(|this| Exchange {
+            name: name.into(),
+            is_predeclared,
+            lent: ArcSwapOption::empty(),
+            bindings: Mutex::new(Bindings::new(settings.kind)),
+            deleted: AtomicBool::new(false),
+            next_number: AtomicU64::new(1),
+            last: settings.keeps_last.then(Mutex::default),
+            counts: Counts::default(),
+            links: Mutex::default(),
+            alternate,
+            alternate_uses: AtomicU64::new(0),
+            node: Arc::downgrade(node),
+            this: Weak::clone(this),
+            reservation,
+            settings,
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is like.
+    pub fn settings(&self) -> &ExchangeSettings {
+        &self.settings
+    }
+
+    /// True if it is always there.
+    pub fn is_predeclared(&self) -> bool {
+        self.is_predeclared
+    }
+
+    /// True once it has been deleted.
+    pub fn is_deleted(&self) -> bool {
+        self.deleted.load(Ordering::Relaxed)
+    }
+
+    /// Its numbers.
+    pub fn statistics(&self) -> ExchangeStatistics {
+        ExchangeStatistics {
+            binding_count: lock(&self.bindings).len() as u64,
+            producer_count: lock(&self.links).publishers() as u64,
+            ..self.counts.statistics()
+        }
+    }
+
+    /// All its bindings, in no order.
+    pub fn bindings(&self) -> Vec<Arc<Binding>> {
+        lock(&self.bindings).iter().cloned().collect()
+    }
+
+    /// The binding of a queue with a key.
+    pub fn binding(&self, queue: &Arc<SharedQueue>, key: &str) -> Option<Arc<Binding>> {
+        let key = written(self.settings.kind, key);
+        lock(&self.bindings).get(&Target(Arc::clone(queue)), &key).cloned()
+    }
+
+    /// The bindings of a queue.
+    pub fn bindings_of(&self, queue: &Arc<SharedQueue>) -> Vec<Arc<Binding>> {
+        lock(&self.bindings).of(Target(Arc::clone(queue)).address()).to_vec()
+    }
+
+    /// Binds a queue; false if that was so already. If the exchange keeps its last message, the
+    /// queue gets it if it matches.
+    pub fn bind(
+        &self,
+        now: Now,
+        queue: &Arc<SharedQueue>,
+        key: &str,
+        arguments: Map,
+    ) -> Result<(bool, Wakeups), ExchangeError> {
+        let kind = self.settings.kind;
+        let rule = rule(kind, &arguments)?;
+        let key = written(kind, key);
+        let cost = BINDING_COST + key.len() as u64;
+        let reservation = self.budget().reserve(cost).map_err(ExchangeError::NoMemory)?;
+        let is_exclusive = arguments.contains(EXCLUSIVE);
+        let target = Target(Arc::clone(queue));
+        let binding =
+            Arc::new(Binding { key, queue: target, arguments, rule, _reservation: reservation });
+        // Nobody is between this exchange's messages while it takes effect.
+        let last = self.last.as_ref().map(lock);
+        if is_exclusive {
+            self.evict(&binding);
+        }
+        let is_new = self.change(|bindings| bindings.add(Arc::clone(&binding)))?;
+        self.note_bound(&binding.queue);
+        if queue.is_deleted() {
+            // It went just then, and may have looked for its bindings before this one.
+            self.forget_queue(binding.queue.address());
+            return Err(ExchangeError::NoQueue { name: queue.name().to_owned() });
+        }
+        let mut wakeups = Wakeups::new();
+        if is_new && let Some(last) = last {
+            wakeups.merge(offer_last(now, &last, &binding, kind));
+        }
+        Ok((is_new, wakeups))
+    }
+
+    /// Ends a binding.
+    pub fn unbind(&self, queue: &Arc<SharedQueue>, key: &str) -> Result<Wakeups, ExchangeError> {
+        let key = written(self.settings.kind, key);
+        let target = Target(Arc::clone(queue));
+        let left = self.change(|bindings| Ok(bindings.remove(&target, &key)))?;
+        match left {
+            None => Err(ExchangeError::NotBound {
+                exchange: self.name.to_string(),
+                queue: queue.name().to_owned(),
+                key: key.into(),
+            }),
+            Some(left) => {
+                if left == 0 {
+                    self.note_unbound(&target);
+                }
+                Ok(self.go_if_unused())
+            }
+        }
+    }
+
+    /// Ends all bindings of a queue, perhaps one that is gone.
+    pub(crate) fn forget_queue(&self, queue: usize) {
+        let _ = self.change(|bindings| {
+            bindings.remove_queue(queue);
+            Ok(())
+        });
+        // Nobody sends to an exchange that goes for want of use.
+        drop(self.go_if_unused());
+    }
+
+    /// Finds the queues of a batch. If messages are numbered, they have their numbers now.
+    ///
+    /// A number is there once. Messages of one sender have rising ones; those that are published at
+    /// the same time may stand in a queue in another order than that of their numbers, since nobody
+    /// waits for anybody.
+    pub fn route(&self, batch: &mut Batch, key: Option<&[u8]>, routing: &mut Routing) {
+        if self.settings.sequences {
+            self.number(batch);
+        }
+        routing.set_key(key);
+        self.find(batch, routing);
+    }
+
+    /// Gives the queues what was routed to them.
+    pub fn deliver(
+        &self,
+        now: Now,
+        batch: &mut Batch,
+        routing: &mut Routing,
+    ) -> (Published, Wakeups) {
+        self.counts.received(Amount::of(batch));
+        let mut last = self.last.as_ref().map(lock);
+        if last.is_some() {
+            // Who was bound in the meantime has got the message before this one.
+            self.find(batch, routing);
+        }
+        let result = routing.deliver(now, batch, self, None);
+        if let Some(last) = &mut last {
+            last.keep(now, batch, routing.key());
+        }
+        routing.clear();
+        result
+    }
+
+    /// Both steps; empties the batch.
+    pub fn publish(
+        &self,
+        now: Now,
+        batch: &mut Batch,
+        key: Option<&[u8]>,
+        routing: &mut Routing,
+    ) -> (Published, Wakeups) {
+        self.route(batch, key, routing);
+        let result = self.deliver(now, batch, routing);
+        batch.clear();
+        result
+    }
+
+    /// Routes the messages of a batch, and has a transaction bring them to the queues if it succeeds;
+    /// empties the batch. A message that no queue has room for dooms it.
+    ///
+    /// They are not kept as the last message of the exchange: nobody knows when, if ever, they will
+    /// have been sent.
+    pub fn publish_in(
+        &self,
+        now: Now,
+        transaction: &mut Transaction,
+        batch: &mut Batch,
+        key: Option<&[u8]>,
+        routing: &mut Routing,
+    ) -> (Published, Wakeups) {
+        self.route(batch, key, routing);
+        self.counts.received(Amount::of(batch));
+        let (published, mut wakeups) = routing.deliver(now, batch, self, Some(transaction));
+        if let Some(first) = published.rejected.first()
+            && transaction.fault().is_none()
+        {
+            wakeups.merge(transaction.doom(now, Fault::Refused(first.reason)));
+        }
+        routing.clear();
+        batch.clear();
+        (published, wakeups)
+    }
+
+    /// Adds a link that sends, to addresses with this key if there is one.
+    pub fn attach_publisher(
+        &self,
+        key: Option<&str>,
+        waker: Waker,
+    ) -> Result<Publisher, ExchangeError> {
+        let this = self.this.upgrade().ok_or_else(|| self.gone())?;
+        Publisher::attach(this, key, waker)
+    }
+
+    /// Adds a link that receives through a queue of its own, to be told when the exchange is
+    /// deleted.
+    pub fn attach_subscriber(&self, waker: Waker) -> SubscriberId {
+        lock(&self.links).add_subscriber(waker)
+    }
+
+    /// Removes one.
+    pub fn detach_subscriber(&self, id: SubscriberId) {
+        lock(&self.links).remove_subscriber(id);
+    }
+
+    /// Deletes the exchange and its bindings. Links that send to it are told.
+    pub fn delete(&self, condition: ExchangeDeleteIf) -> Result<Wakeups, ExchangeError> {
+        if self.is_predeclared {
+            return Err(ExchangeError::Predeclared { name: self.name.to_string() });
+        }
+        let in_use = |by: String| ExchangeError::InUse { name: self.name.to_string(), by };
+        let uses = self.alternate_uses.load(Ordering::Relaxed);
+        if uses > 0 {
+            return Err(in_use(format!("{uses} that have it as their alternate exchange")));
+        }
+        let publishers = lock(&self.links).publishers();
+        let mut bindings = lock(&self.bindings);
+        if bindings.closed {
+            return Err(self.gone());
+        }
+        if condition.unused && bindings.len() + publishers > 0 {
+            let count = bindings.len();
+            return Err(in_use(format!("{count} bindings and {publishers} producers")));
+        }
+        self.lent.store(None);
+        let gone = bindings.close(self.settings.kind);
+        self.deleted.store(true, Ordering::Relaxed);
+        drop(bindings);
+        for binding in &gone {
+            self.note_unbound(&binding.queue);
+        }
+        if let Some(node) = self.node.upgrade() {
+            node.exchanges().forget(self);
+        }
+        let mut wakeups = Wakeups::new();
+        lock(&self.links).call_all(&mut wakeups);
+        Ok(wakeups)
+    }
+
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Messages that went nowhere.
+    pub(crate) fn drops(&self) -> u64 {
+        self.counts.drops()
+    }
+
+    pub(super) fn budget(&self) -> &Arc<Budget> {
+        self.reservation.budget()
+    }
+
+    pub(super) fn gone(&self) -> ExchangeError {
+        ExchangeError::Deleted { name: self.name.to_string() }
+    }
+
+    /// Deletes the exchange if it goes by itself and nothing uses it any more.
+    pub(super) fn go_if_unused(&self) -> Wakeups {
+        if !self.settings.auto_delete || self.is_deleted() {
+            return Wakeups::new();
+        }
+        let was_used = lock(&self.bindings).used || lock(&self.links).used();
+        let gone = was_used.then(|| self.delete(ExchangeDeleteIf { unused: true }));
+        gone.and_then(Result::ok).unwrap_or_default()
+    }
+
+    fn find(&self, batch: &Batch, routing: &mut Routing) {
+        let key = routing.take_key();
+        routing.clear();
+        routing.put_key(key);
+        self.with_table(|table| routing.find(table, batch));
+        if routing.strays().is_empty() {
+            return;
+        }
+        if let Some(alternate) = self.alternate.as_ref().and_then(Alternate::get) {
+            // Once: its own alternate exchange is not asked.
+            alternate.with_table(|table| routing.find_strays(table, batch));
+        }
+    }
+
+    fn with_table(&self, read: impl FnOnce(&Matcher<Target>)) {
+        let lent = self.lent.load();
+        if let Some(table) = &*lent {
+            return read(table);
+        }
+        drop(lent);
+        let bindings = lock(&self.bindings);
+        let table = Arc::clone(&bindings.table);
+        // Under the lock, so that a table that has been changed is never lent as it was.
+        self.lent.store(Some(Arc::clone(&table)));
+        drop(bindings);
+        read(&table);
+    }
+
+    fn change<R>(
+        &self,
+        change: impl FnOnce(&mut Bindings) -> Result<R, ExchangeError>,
+    ) -> Result<R, ExchangeError> {
+        let mut bindings = lock(&self.bindings);
+        if bindings.closed {
+            return Err(self.gone());
+        }
+        self.lent.store(None);
+        change(&mut bindings)
+    }
+
+    /// Ends the bindings of all other queues with the key of a binding that is to be the only one.
+    fn evict(&self, binding: &Binding) {
+        let others: Vec<Arc<Binding>> = {
+            let bindings = lock(&self.bindings);
+            let is_other =
+                |other: &&Arc<Binding>| other.key == binding.key && other.queue != binding.queue;
+            bindings.iter().filter(is_other).cloned().collect()
+        };
+        for other in others {
+            let left = self.change(|bindings| Ok(bindings.remove(&other.queue, &other.key)));
+            if left == Ok(Some(0)) {
+                self.note_unbound(&other.queue);
+            }
+        }
+    }
+
+    fn number(&self, batch: &mut Batch) {
+        // Relaxed: every message gets a number of its own, nothing more.
+        let first = self.next_number.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        for index in 0..batch.len() {
+            let number = Value::Long((first + index as u64) as i64);
+            batch.annotate(index, &[(SEQUENCE, number)], self.budget());
+        }
+    }
+
+    fn note_bound(&self, queue: &Target) {
+        if let Some(node) = self.node.upgrade() {
+            node.exchanges().note_bound(queue.address(), &self.this);
+        }
+    }
+
+    fn note_unbound(&self, queue: &Target) {
+        if let Some(node) = self.node.upgrade() {
+            node.exchanges().note_unbound(queue.address(), &self.this);
+        }
+    }
+}
+
+/// Gives the last message of an exchange to a queue that has just been bound.
+fn offer_last(now: Now, last: &Last, binding: &Binding, kind: super::ExchangeKind) -> Wakeups {
+    let Some((mut batch, key)) = last.offer(now) else { return Wakeups::new() };
+    let mut table = Matcher::new(kind);
+    table.bind(binding.key.as_bytes(), binding.queue.clone(), &binding.rule);
+    let mut routing = Routing::new();
+    routing.set_key(key);
+    routing.find(&table, &batch);
+    if routing.strays().is_empty() {
+        binding.queue.offer(now, &mut batch).1
+    } else {
+        Wakeups::new()
+    }
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("name", &self.name)
+            .field("kind", &self.settings.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The alternate exchange of a queue or of an exchange; it is in use as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Alternate {
+    exchange: Weak<Exchange>,
+}
+
+impl Alternate {
+    pub(crate) fn new(exchange: &Arc<Exchange>) -> Alternate {
+        exchange.alternate_uses.fetch_add(1, Ordering::Relaxed);
+        Alternate { exchange: Arc::downgrade(exchange) }
+    }
+
+    pub(crate) fn get(&self) -> Option<Arc<Exchange>> {
+        self.exchange.upgrade().filter(|exchange| !exchange.is_deleted())
+    }
+}
+
+impl Drop for Alternate {
+    fn drop(&mut self) {
+        if let Some(exchange) = self.exchange.upgrade() {
+            exchange.alternate_uses.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The argument of a binding that is to be the only one with its key.
+const EXCLUSIVE: &str = "qpid.exclusive-binding";
+/// The annotation with a message's number in an exchange.
+const SEQUENCE: Symbol = Symbol::from_static("qpid.msg_sequence");
+/// What a binding takes beside its key.
+const BINDING_COST: u64 = 384;

@@ -1,0 +1,221 @@
+//! The links that send to an exchange, and what their credit depends on.
+
+use super::{Exchange, ExchangeError, Published};
+use crate::budget::MemoryPlace;
+use crate::queue::{ProducerId, SharedQueue, Want};
+use crate::slab::Slab;
+use crate::sync::lock;
+use crate::wake::{Waker, Wakeups};
+use mochila_wire::Now;
+use std::fmt;
+use std::sync::Arc;
+
+/// A link that sends to an exchange.
+///
+/// A full queue must not hold back a sender whose messages go to others too: it refuses them for
+/// itself alone. But a sender whose messages all go to one queue is that queue's producer in all but
+/// name, and one whose messages all go to queues without room would only be told that they went
+/// nowhere. Either is *governed* by a queue: it is a producer there and gets its credit from it. What
+/// counts is where the last messages went.
+///
+/// ```text
+///           all of the last messages went to one queue, or to closed ones
+///   free ──────────────────────────────────────────────────────────────────▶ governed by a queue
+///        ◀──────────────────────────────────────────────────────────────────
+///                 a message went to another one that has room
+/// ```
+pub struct Publisher {
+    exchange: Arc<Exchange>,
+    key: Option<Box<[u8]>>,
+    waker: Waker,
+    id: (u32, u32),
+    /// The queue that would govern it if messages went on going where they went lately.
+    candidate: Option<Arc<SharedQueue>>,
+    /// How many have done so, and whether none has gone elsewhere ever.
+    run: u64,
+    is_single_minded: bool,
+    /// The queues that the last messages went to give no credit.
+    is_closed: bool,
+    governor: Option<(Arc<SharedQueue>, ProducerId)>,
+    /// Where it stands in the line of those who wait for the node's memory.
+    node_place: Option<MemoryPlace>,
+}
+
+/// A link that receives through a queue which is bound to an exchange for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubscriberId {
+    slot: u32,
+    generation: u32,
+}
+
+/// The links of an exchange.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    publishers: Slab<Waker>,
+    subscribers: Slab<Waker>,
+    used: bool,
+}
+
+impl Links {
+    pub(crate) fn publishers(&self) -> usize {
+        self.publishers.len()
+    }
+
+    /// Whether there has been one.
+    pub(crate) fn used(&self) -> bool {
+        self.used
+    }
+
+    /// Calls everybody, to be told that the exchange is gone.
+    pub(crate) fn call_all(&mut self, wakeups: &mut Wakeups) {
+        let all = self.publishers.values().chain(self.subscribers.values());
+        all.for_each(|waker| wakeups.push(waker.clone()));
+    }
+
+    pub(super) fn add_subscriber(&mut self, waker: Waker) -> SubscriberId {
+        let (slot, generation) = self.subscribers.insert(waker);
+        SubscriberId { slot, generation }
+    }
+
+    pub(super) fn remove_subscriber(&mut self, id: SubscriberId) {
+        self.subscribers.remove(id.slot, id.generation);
+    }
+}
+
+impl Publisher {
+    pub(super) fn attach(
+        exchange: Arc<Exchange>,
+        key: Option<&str>,
+        waker: Waker,
+    ) -> Result<Publisher, ExchangeError> {
+        let id = {
+            let mut links = lock(&exchange.links);
+            links.used = true;
+            links.publishers.insert(waker.clone())
+        };
+        if exchange.is_deleted() {
+            return Err(exchange.gone());
+        }
+        Ok(Publisher {
+            exchange,
+            key: key.map(|key| key.as_bytes().into()),
+            waker,
+            id,
+            candidate: None,
+            run: 0,
+            is_single_minded: true,
+            is_closed: false,
+            governor: None,
+            node_place: None,
+        })
+    }
+
+    /// Where it sends to.
+    pub fn exchange(&self) -> &Arc<Exchange> {
+        &self.exchange
+    }
+
+    /// The key that its address has; otherwise each message has its own.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.key.as_deref()
+    }
+
+    /// Notes what became of a batch.
+    pub fn note(&mut self, published: &Published) {
+        self.is_closed = published.is_closed;
+        let candidate = published.governor.as_ref();
+        let is_same = match (candidate, &self.candidate) {
+            (Some(new), Some(old)) => Arc::ptr_eq(new, old),
+            _ => false,
+        };
+        if is_same {
+            self.run += published.messages;
+            return;
+        }
+        self.is_single_minded &= self.candidate.is_none() && candidate.is_some();
+        self.candidate = candidate.cloned();
+        self.run = published.messages;
+    }
+
+    /// Whether a queue says how much credit it gets.
+    fn is_governed(&self) -> bool {
+        self.candidate.is_some() && (self.is_single_minded || self.run >= PATIENCE)
+    }
+
+    /// Whether the credit that it still has is to be taken back.
+    pub fn is_stopped(&self) -> bool {
+        self.is_closed && self.is_governed()
+    }
+
+    /// How much credit it may have that wants `want`: the absolute link credit, from now on. With
+    /// 0 it is woken when it may have some; then it has to ask again, or to detach.
+    pub fn grant(&mut self, now: Now, want: &Want) -> (u32, Wakeups) {
+        let mut wakeups = Wakeups::new();
+        let governed = self.candidate.clone().filter(|_| self.is_governed());
+        let Some(queue) = governed.filter(|queue| !queue.is_deleted()) else {
+            wakeups.merge(self.let_go(now));
+            return (self.grant_freely(want), wakeups);
+        };
+        self.leave_line();
+        if !self.governor.as_ref().is_some_and(|(governor, _)| Arc::ptr_eq(governor, &queue)) {
+            wakeups.merge(self.let_go(now));
+            match queue.attach_guest(self.waker.clone()) {
+                Ok(producer) => self.governor = Some((queue, producer)),
+                // It went just then, and governs nobody any more.
+                Err(_) => return (self.grant_freely(want), wakeups),
+            }
+        }
+        let Some((queue, producer)) = &self.governor else { return (0, wakeups) };
+        let (granted, woken) = queue.grant(now, *producer, want);
+        wakeups.merge(woken);
+        (granted, wakeups)
+    }
+
+    /// The link is gone.
+    pub fn detach(mut self, now: Now) -> Wakeups {
+        let mut wakeups = self.let_go(now);
+        self.leave_line();
+        lock(&self.exchange.links).publishers.remove(self.id.0, self.id.1);
+        wakeups.merge(self.exchange.go_if_unused());
+        wakeups
+    }
+
+    /// The credit of a sender that no queue governs: what the node has memory for.
+    fn grant_freely(&mut self, want: &Want) -> u32 {
+        self.node_place = self.exchange.budget().wait(&self.waker, self.node_place.take(), 0);
+        match self.node_place {
+            Some(_) => 0,
+            None => want.credit.min(self.credit_for_memory(want.message_bytes)),
+        }
+    }
+
+    fn leave_line(&mut self) {
+        if let Some(place) = self.node_place.take() {
+            self.exchange.budget().leave(place);
+        }
+    }
+
+    fn let_go(&mut self, now: Now) -> Wakeups {
+        match self.governor.take() {
+            Some((queue, producer)) => queue.detach_producer(now, producer),
+            None => Wakeups::new(),
+        }
+    }
+
+    fn credit_for_memory(&self, message_bytes: u64) -> u32 {
+        let budget = self.exchange.budget();
+        let free = budget.room_for(0);
+        let publishers = lock(&self.exchange.links).publishers().max(1) as u64;
+        u32::try_from(free / message_bytes.max(1) / publishers).unwrap_or(u32::MAX).max(1)
+    }
+}
+
+impl fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher").field("exchange", &self.exchange).finish_non_exhaustive()
+    }
+}
+
+/// So many messages in a row have to go one way before a sender is governed whose messages have
+/// gone other ways before.
+const PATIENCE: u64 = 64;

@@ -1,0 +1,284 @@
+//! The way of a batch through an exchange: first the queues are found, then they get it.
+
+use super::binding::Target;
+use super::counts::Amount;
+use super::matcher::Matcher;
+use super::{Exchange, Unroutable};
+use crate::message::Batch;
+use crate::queue::{Refusal, Rejected, SharedQueue};
+use crate::transaction::Transaction;
+use crate::wake::Wakeups;
+use mochila_wire::Now;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Which messages of a batch go to which queues.
+///
+/// A worker owns one and uses it again and again; a transaction keeps one until it is committed.
+#[derive(Debug, Default)]
+pub struct Routing {
+    parts: Vec<Part>,
+    /// Every part is the whole batch.
+    is_whole: bool,
+    /// The place of a queue among the parts, by its address.
+    places: HashMap<usize, usize, foldhash::fast::RandomState>,
+    /// Messages that no queue is bound for, in order.
+    strays: Vec<u32>,
+    /// The key that the address gave.
+    key: Option<Box<[u8]>>,
+    /// Kept for the next time.
+    spare: Vec<Vec<u32>>,
+    found: Vec<Target>,
+    batch: Batch,
+}
+
+/// What one queue gets.
+#[derive(Debug)]
+struct Part {
+    queue: Target,
+    messages: Vec<u32>,
+}
+
+/// What became of a batch that was published.
+#[derive(Debug, Default)]
+pub struct Published {
+    /// Messages that every queue refused that they were for, in order.
+    pub rejected: Vec<Rejected>,
+    /// Messages that no queue was bound for and that are to be given back to their sender, in
+    /// order.
+    pub released: Vec<u32>,
+    /// How many messages the batch had.
+    pub(crate) messages: u64,
+    /// All queues that messages went to give no credit now.
+    pub(crate) is_closed: bool,
+    /// The only queue that messages went to; or one of several that all give no credit now.
+    pub(crate) governor: Option<Arc<SharedQueue>>,
+}
+
+impl Routing {
+    /// Nothing routed yet.
+    pub fn new() -> Routing {
+        Routing::default()
+    }
+
+    /// The queues that get something.
+    pub fn queues(&self) -> impl Iterator<Item = &Arc<SharedQueue>> {
+        self.parts.iter().map(|part| &part.queue.0)
+    }
+
+    pub(super) fn clear(&mut self) {
+        for mut part in self.parts.drain(..) {
+            if self.spare.len() < MOST_SPARE {
+                part.messages.clear();
+                self.spare.push(part.messages);
+            }
+        }
+        self.places.clear();
+        self.strays.clear();
+        self.key = None;
+        self.is_whole = false;
+    }
+
+    pub(super) fn set_key(&mut self, key: Option<&[u8]>) {
+        self.key = key.map(Box::from);
+    }
+
+    pub(super) fn take_key(&mut self) -> Option<Box<[u8]>> {
+        self.key.take()
+    }
+
+    pub(super) fn put_key(&mut self, key: Option<Box<[u8]>>) {
+        self.key = key;
+    }
+
+    pub(super) fn key(&self) -> Option<&[u8]> {
+        self.key.as_deref()
+    }
+
+    pub(super) fn strays(&self) -> &[u32] {
+        &self.strays
+    }
+
+    /// Finds the queues of a batch; whoever has none is a stray.
+    pub(super) fn find(&mut self, table: &Matcher<Target>, batch: &Batch) {
+        let len = batch.len() as u32;
+        match (table, self.key.take()) {
+            (Matcher::Headers(_), key) => {
+                self.find_by_properties(table, batch, 0..len);
+                self.key = key;
+            }
+            (Matcher::Fanout(queues), key) => {
+                self.assign(0..len, len, queues);
+                self.key = key;
+            }
+            (table, Some(key)) => {
+                table.by_key(&key, |queues| self.assign(0..len, len, queues));
+                self.key = Some(key);
+            }
+            (table, None) => self.find_by_subject(table, batch),
+        }
+    }
+
+    /// Messages with the same subject that follow one another are looked up once.
+    fn find_by_subject(&mut self, table: &Matcher<Target>, batch: &Batch) {
+        let len = batch.len() as u32;
+        let mut start = 0;
+        while start < len {
+            let key = batch.subject(start as usize);
+            let same = (start + 1..len).take_while(|index| batch.subject(*index as usize) == key);
+            let end = start + 1 + same.count() as u32;
+            table.by_key(key, |queues| self.assign(start..end, len, queues));
+            start = end;
+        }
+    }
+
+    fn find_by_properties(&mut self, table: &Matcher<Target>, batch: &Batch, range: Range<u32>) {
+        let mut found = std::mem::take(&mut self.found);
+        for index in range {
+            found.clear();
+            table.by_properties(batch.application_properties(index as usize), &mut found);
+            self.assign(index..index + 1, batch.len() as u32, &found);
+        }
+        found.clear();
+        self.found = found;
+    }
+
+    /// Gives the strays of an exchange to the queues of its alternate exchange.
+    pub(super) fn find_strays(&mut self, table: &Matcher<Target>, batch: &Batch) {
+        let strays = std::mem::take(&mut self.strays);
+        let len = batch.len() as u32;
+        let key = self.key.take();
+        if strays.len() == batch.len() {
+            self.key = key;
+            return self.find(table, batch);
+        }
+        for index in strays {
+            let range = index..index + 1;
+            match table {
+                Matcher::Headers(_) => self.find_by_properties(table, batch, range),
+                table => {
+                    let key = key.as_deref().unwrap_or_else(|| batch.subject(index as usize));
+                    table.by_key(key, |queues| self.assign(range, len, queues));
+                }
+            }
+        }
+        self.key = key;
+    }
+
+    fn assign(&mut self, range: Range<u32>, len: u32, queues: &[Target]) {
+        if queues.is_empty() {
+            return self.strays.extend(range);
+        }
+        if range == (0..len) {
+            self.is_whole = true;
+        }
+        for queue in queues {
+            if self.is_whole {
+                let messages = self.spare.pop().unwrap_or_default();
+                self.parts.push(Part { queue: queue.clone(), messages });
+                continue;
+            }
+            let place = *self.places.entry(queue.address()).or_insert(self.parts.len());
+            if place == self.parts.len() {
+                let messages = self.spare.pop().unwrap_or_default();
+                self.parts.push(Part { queue: queue.clone(), messages });
+            }
+            self.parts[place].messages.extend(range.clone());
+        }
+    }
+
+    /// Gives the queues their messages, and says what became of them. Every queue is tried.
+    pub(super) fn deliver(
+        &mut self,
+        now: Now,
+        batch: &mut Batch,
+        exchange: &Exchange,
+        mut transaction: Option<&mut Transaction>,
+    ) -> (Published, Wakeups) {
+        let messages = batch.len() as u64;
+        let mut published = Published { messages, ..Published::default() };
+        let mut is_open = !self.strays.is_empty();
+        let mut wakeups = Wakeups::new();
+        let mut refusals = Vec::new();
+        let mut routed = Amount::default();
+        for part in &self.parts {
+            let whole = self.is_whole.then(|| Amount::of(batch));
+            let (enqueued, woken, amount) = match (whole, &mut transaction) {
+                (Some(amount), None) => {
+                    let (enqueued, woken) = part.queue.offer_shared(now, batch);
+                    (enqueued, woken, amount)
+                }
+                (whole, transaction) => {
+                    match whole {
+                        Some(_) => self.batch.copy_of(batch),
+                        None => self.batch.select(batch, &part.messages),
+                    }
+                    let amount = Amount::of(&self.batch);
+                    let (enqueued, woken) = match transaction {
+                        Some(transaction) => transaction.offer(now, &part.queue, &mut self.batch),
+                        None => part.queue.offer(now, &mut self.batch),
+                    };
+                    (enqueued, woken, amount)
+                }
+            };
+            wakeups.merge(woken);
+            routed.messages += amount.messages - enqueued.rejected.len() as u64;
+            routed.bytes += amount.bytes;
+            is_open |= !enqueued.is_closed;
+            for rejected in enqueued.rejected {
+                let index = match self.is_whole {
+                    true => rejected.index,
+                    false => part.messages[rejected.index as usize],
+                };
+                routed.bytes -= batch.bytes_of(index);
+                refusals.push(Rejected { index, reason: rejected.reason });
+            }
+        }
+        published.rejected = self.refused_by_all(refusals, batch.len());
+        let last = self.parts.last().filter(|_| self.strays.is_empty());
+        let last = last.filter(|_| self.parts.len() == 1 || !is_open);
+        published.governor = last.map(|part| Arc::clone(&part.queue));
+        published.is_closed = !is_open;
+        self.judge_strays(batch, exchange, &mut published);
+        exchange.counts().routed(routed);
+        (published, wakeups)
+    }
+
+    /// Those messages that no queue has taken, each once.
+    fn refused_by_all(&self, mut refusals: Vec<Rejected>, len: usize) -> Vec<Rejected> {
+        if refusals.is_empty() {
+            return refusals;
+        }
+        let mut takers = vec![if self.is_whole { self.parts.len() as u32 } else { 0 }; len];
+        for part in self.parts.iter().filter(|_| !self.is_whole) {
+            part.messages.iter().for_each(|index| takers[*index as usize] += 1);
+        }
+        refusals.iter().for_each(|refusal| takers[refusal.index as usize] -= 1);
+        refusals.retain(|refusal| takers[refusal.index as usize] == 0);
+        refusals.sort_by_key(|refusal| refusal.index);
+        refusals.dedup_by_key(|refusal| refusal.index);
+        refusals
+    }
+
+    fn judge_strays(&self, batch: &Batch, exchange: &Exchange, published: &mut Published) {
+        if self.strays.is_empty() {
+            return;
+        }
+        let bytes = self.strays.iter().map(|index| batch.bytes_of(*index)).sum();
+        exchange.counts().dropped(Amount { messages: self.strays.len() as u64, bytes });
+        match exchange.settings().unroutable {
+            Unroutable::Discard => {}
+            Unroutable::Release => published.released.extend(&self.strays),
+            Unroutable::Reject => {
+                let reason = Refusal::NoRoute;
+                let rejected = self.strays.iter().map(|index| Rejected { index: *index, reason });
+                published.rejected.extend(rejected);
+                published.rejected.sort_by_key(|rejected| rejected.index);
+            }
+        }
+    }
+}
+
+/// So many lists of messages are kept for the next batch.
+const MOST_SPARE: usize = 64;

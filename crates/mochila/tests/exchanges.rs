@@ -1,0 +1,94 @@
+//! The tools and exchanges, against a broker in this process.
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use std::process::{Command, Stdio};
+
+use mochila_server::{Config, Server};
+
+/// A broker on a port of the system's choice.
+struct Broker(Server);
+
+impl Broker {
+    fn start() -> Broker {
+        let config = Config {
+            port: 0,
+            interfaces: vec!["127.0.0.1".into()],
+            auth: false,
+            no_data_dir: true,
+            worker_threads: 1,
+            ..Config::default()
+        };
+        Broker(Server::start(config).unwrap())
+    }
+
+    /// Runs a tool: whether it succeeded, and what it printed.
+    fn run(&self, tool: &str, words: &[&str]) -> (bool, String, String) {
+        let address = format!("127.0.0.1:{}", self.0.port());
+        let output = Command::new(env!("CARGO_BIN_EXE_mochila"))
+            .args([tool, "-b", &address])
+            .args(words)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.success(), text(output.stdout), text(output.stderr))
+    }
+
+    /// Runs a tool that has to succeed; what it printed.
+    fn ok(&self, tool: &str, line: &str) -> String {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (success, stdout, stderr) = self.run(tool, &words);
+        assert!(success && stderr.is_empty(), "{line}: {stdout}{stderr}");
+        stdout
+    }
+
+    fn fails(&self, tool: &str, line: &str) -> String {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (success, stdout, stderr) = self.run(tool, &words);
+        assert!(!success, "{line}: {stdout}");
+        stderr
+    }
+}
+
+#[test]
+fn exchanges_are_added_bound_listed_and_deleted() {
+    let broker = Broker::start();
+    broker.ok("config", "add exchange topic news --sequence --ive --alternate-exchange amq.fanout");
+    broker.ok("config", "add queue q");
+    broker.ok("config", "bind news q eu.#");
+    broker.ok("config", "bind amq.match q both all colour=red weight=5");
+    assert_eq!(
+        broker.ok("config", "exchanges news"),
+        "Type      Exchange Name  Attributes\n===================================================\n\
+         topic     news           --sequence --ive --alternate-exchange=amq.fanout\n"
+    );
+    assert_eq!(
+        broker.ok("config", "-r exchanges news"),
+        "Exchange 'news' (topic)\n    bind [eu.#] => q\n"
+    );
+    let queue = broker.ok("config", "-r queues");
+    assert!(queue.starts_with("Queue 'q'\n    bind [q] => ''\n"), "{queue}");
+    assert!(queue.contains("    bind [both] => amq.match {"), "{queue}");
+    assert!(queue.contains("    bind [eu.#] => news\n"), "{queue}");
+    broker.ok("config", "unbind news q eu.#");
+    assert!(broker.fails("config", "unbind news q eu.#").starts_with("Failed: "));
+    assert!(broker.fails("config", "del exchange amq.fanout").starts_with("Failed: Conflict"));
+    broker.ok("config", "del exchange news");
+    assert!(
+        broker.fails("config", "add exchange xml x").contains("direct, topic, fanout, headers")
+    );
+}
+
+#[test]
+fn messages_go_through_an_exchange_and_are_counted() {
+    let broker = Broker::start();
+    broker.ok("config", "add queue q");
+    broker.ok("config", "bind amq.topic q news.*");
+    broker.ok("send", "-a amq.topic/news.eu --content-string hello");
+    broker.ok("send", "-a amq.topic/sport --content-string nobody");
+    assert_eq!(broker.ok("receive", "-a q"), "hello\n");
+    let table = broker.ok("stat", "-e");
+    let row = table.lines().find(|line| line.contains("amq.topic")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells[..6], ["amq.topic", "topic", "1", "2", "1", "1"], "{table}");
+}

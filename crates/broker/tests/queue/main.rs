@@ -25,3 +25,4 @@ mod sharing;
 mod stamps;
 mod time;
 mod transactions;
+mod transactions_property;

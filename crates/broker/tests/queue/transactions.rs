@@ -499,3 +499,56 @@ fn a_queue_does_not_delete_itself_for_a_message_that_never_came() {
     assert_eq!(bench.commit(transaction), Err(Fault::Refused(Refusal::Count)));
     assert!(!bench.queue.is_deleted());
 }
+
+/// A queue that keeps the last message of each key.
+fn last_values() -> QueueBench {
+    let last_value_key = Some("key".into());
+    QueueBench::new(QueueSettings { last_value_key, ..QueueSettings::default() })
+}
+
+fn keyed(key: &str, text: &str) -> mochila_wire::Message {
+    let mut message = message(text);
+    message.set_application_property("key", key);
+    message
+}
+
+#[test]
+fn a_commit_replaces_last_values_as_any_message_does() {
+    let mut bench = last_values();
+    bench.send_messages(vec![keyed("k", "old"), keyed("other", "stays")]);
+    let (now, queue) = (bench.now, Arc::clone(&bench.queue));
+    let mut transaction = bench.begin();
+    bench.batch(vec![keyed("k", "first"), keyed("k", "last")], |batch| {
+        transaction.enqueue(now, &queue, batch, true).1.perform();
+    });
+    assert_eq!(bench.statistics().msg_depth, 2);
+    bench.commit(transaction).unwrap();
+    assert_eq!(bench.statistics().msg_depth, 2, "one of each key");
+    let consumer = bench.consumer();
+    assert_eq!(bench.take(consumer, 9).texts, ["stays", "last"]);
+}
+
+#[test]
+fn i6_what_is_replaced_while_a_transaction_has_it_is_not_dequeued_again() {
+    for commits in [true, false] {
+        let mut bench = last_values();
+        bench.send_messages(vec![keyed("k", "old")]);
+        let consumer = bench.consumer();
+        bench.take(consumer, 1);
+        let mut transaction = bench.begin();
+        bench.pledge(&mut transaction, consumer, &[0]);
+        bench.send_messages(vec![keyed("k", "new")]);
+        bench.unsubscribe(consumer);
+        match commits {
+            true => bench.commit(transaction).unwrap(),
+            false => bench.rollback(transaction),
+        }
+        let numbers = bench.statistics();
+        assert_eq!((numbers.msg_depth, numbers.msg_total_dequeues), (1, 1));
+        assert_eq!(numbers.msg_txn_dequeues, 0);
+        let next = bench.consumer();
+        assert_eq!(bench.take(next, 9).texts, ["new"]);
+        bench.unsubscribe(next);
+        bench.queue.delete(DeleteIf { unused: true, empty: false }).unwrap().perform();
+    }
+}

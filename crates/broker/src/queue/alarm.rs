@@ -23,8 +23,8 @@ pub(crate) struct Alarm {
     raised: [bool; 2],
     /// Whether an upward, or a downward, crossing has to be told.
     crossed: Option<bool>,
-    /// No upward crossing is told before that.
-    quiet_until_ms: u64,
+    /// No upward crossing is told before that, in whole seconds: there may be a million queues.
+    quiet_until_s: u32,
 }
 
 /// A threshold that a queue has crossed, and how much it held then.
@@ -86,11 +86,12 @@ impl Alarm {
     fn cross(&mut self, index: usize, now_ms: u64, settings: &QueueSettings) {
         let is_upward = !self.raised[index];
         if is_upward {
-            if now_ms < self.quiet_until_ms {
+            if now_ms < u64::from(self.quiet_until_s) * 1_000 {
                 return;
             }
             let gap_seconds = settings.alert_gap_seconds.unwrap_or(USUAL_GAP_SECONDS);
-            self.quiet_until_ms = now_ms.saturating_add(gap_seconds * 1_000);
+            let until_s = now_ms.div_ceil(1_000).saturating_add(gap_seconds);
+            self.quiet_until_s = u32::try_from(until_s).unwrap_or(u32::MAX);
         }
         self.raised[index] = is_upward;
         self.crossed = Some(is_upward);

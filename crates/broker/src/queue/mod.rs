@@ -441,12 +441,12 @@ impl Queue {
         std::mem::take(&mut self.wakeups)
     }
 
-    /// What has been dropped, to be passed on or let go of once the lock has been released.
     /// What has to be told to operators, once the lock has been released.
     pub(crate) fn take_crossing(&mut self) -> Option<Crossing> {
         self.alarm.take(&self.policy)
     }
 
+    /// What has been dropped, to be passed on or let go of once the lock has been released.
     pub(crate) fn take_dropped(&mut self) -> Dropped {
         std::mem::take(&mut self.dropped)
     }

@@ -71,7 +71,7 @@ pub(crate) const MANAGEMENT: &str = "$management";
 /// What the coordinator of transactions is called where links are shown; it has no address.
 pub(crate) const COORDINATOR: &str = "$coordinator";
 /// The address of what has happened on the node.
-pub(crate) const EVENTS: &str = "$management/events";
+pub(crate) const EVENTS: &str = "$events";
 
 /// What is at an address that messages are sent to.
 pub(crate) enum Located {

@@ -265,7 +265,7 @@ pub(crate) static KINDS: [Kind; 8] = [
     Kind {
         name: "event",
         doc: "Something that has happened lately; the last 1000 are remembered. A receiver on \
-              `$management/events` gets each event when it happens, as a message whose subject is \
+              `$events` gets each event when it happens, as a message whose subject is \
               the event and whose body is a map with `event`, `number`, `severity`, `time` and the \
               details.",
         columns: LazyLock::new(|| columns(event::ATTRIBUTES)),

@@ -482,7 +482,7 @@ fn messages_are_picked_by_a_selector_to_be_purged_or_moved() {
 fn what_has_happened_is_shown_afterwards_and_heard_when_it_happens() {
     let broker = Broker::start();
     broker.ok("config add queue small --max-queue-count 10");
-    let mut listener = broker.start_tool("receive -a $management/events -m 2 --timeout 60");
+    let mut listener = broker.start_tool("receive -a $events -m 2 --timeout 60");
     broker.ok("send -a small -m 8");
     let shown = broker.ok("stat --events");
     let lines: Vec<&str> = shown.lines().collect();

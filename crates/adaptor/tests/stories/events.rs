@@ -1,4 +1,4 @@
-//! Receivers on `$management/events`.
+//! Receivers on `$events`.
 
 use crate::bench::{Bench, text};
 use mochila_broker::settings::LimitPolicy;
@@ -23,8 +23,8 @@ fn heard(bench: &mut Bench, link: crate::bench::Link) -> Vec<(String, String)> {
 fn a_receiver_hears_what_happens_from_now_on() {
     let mut bench = Bench::new();
     let (operator, client) = (bench.client(), bench.client());
-    let events = bench.receiver(operator, "$management/events", 100);
-    assert_eq!(bench.address(events), "$management/events");
+    let events = bench.receiver(operator, "$events", 100);
+    assert_eq!(bench.address(events), "$events");
     heard(&mut bench, events);
     let receiver = bench.receiver(client, "q", 10);
     let pairs = |events: &[(&str, &str)]| {
@@ -44,8 +44,8 @@ fn a_receiver_hears_what_happens_from_now_on() {
 fn several_receivers_hear_the_same_and_those_that_left_are_forgotten() {
     let mut bench = Bench::new();
     let operator = bench.client();
-    let first = bench.receiver(operator, "$management/events", 100);
-    let second = bench.receiver(operator, "$management/events", 100);
+    let first = bench.receiver(operator, "$events", 100);
+    let second = bench.receiver(operator, "$events", 100);
     heard(&mut bench, first);
     heard(&mut bench, second);
     bench.create("q", |_| {});
@@ -66,7 +66,7 @@ fn an_operator_hears_that_a_queue_fills_before_it_is_full() {
         settings.limit_policy = LimitPolicy::Reject;
     });
     let (operator, client) = (bench.client(), bench.client());
-    let events = bench.receiver(operator, "$management/events", 100);
+    let events = bench.receiver(operator, "$events", 100);
     heard(&mut bench, events);
     let sender = bench.sender(client, "q");
     for number in 0..8 {
@@ -80,6 +80,6 @@ fn an_operator_hears_that_a_queue_fills_before_it_is_full() {
 fn nobody_sends_events_but_the_node() {
     let mut bench = Bench::new();
     let client = bench.client();
-    let sender = bench.sender(client, "$management/events");
+    let sender = bench.sender(client, "$events");
     assert!(bench.detached(sender).is_some(), "it is no node for senders");
 }

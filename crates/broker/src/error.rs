@@ -53,6 +53,13 @@ pub enum QueueError {
         /// Messages in it.
         messages: u64,
     },
+    /// What is sent to it cannot go to another queue.
+    CannotRedirect {
+        /// Its name.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
     /// Its messages cannot be moved to where they are.
     Itself {
         /// Its name.
@@ -76,9 +83,10 @@ impl QueueError {
             QueueError::NotFound { .. } => condition::NOT_FOUND,
             QueueError::Deleted { .. } => condition::RESOURCE_DELETED,
             QueueError::Locked { .. } => condition::RESOURCE_LOCKED,
-            QueueError::Exists { .. } | QueueError::InUse { .. } | QueueError::NotEmpty { .. } => {
-                condition::PRECONDITION_FAILED
-            }
+            QueueError::Exists { .. }
+            | QueueError::InUse { .. }
+            | QueueError::NotEmpty { .. }
+            | QueueError::CannotRedirect { .. } => condition::PRECONDITION_FAILED,
             QueueError::TooMany { .. } | QueueError::NoMemory(_) => {
                 condition::RESOURCE_LIMIT_EXCEEDED
             }
@@ -106,6 +114,9 @@ impl fmt::Display for QueueError {
             ),
             QueueError::NotEmpty { name, messages } => {
                 write!(f, "queue '{name}' is not empty: it holds {messages} messages")
+            }
+            QueueError::CannotRedirect { name, reason } => {
+                write!(f, "queue '{name}' cannot be redirected: {reason}")
             }
             QueueError::Itself { name } => {
                 write!(f, "the messages of queue '{name}' cannot go to where they are")

@@ -123,6 +123,18 @@ pub(crate) static KINDS: [Kind; 8] = [
                     queue::move_messages(scope, &queue, request)
                 },
             },
+            Operation {
+                name: "REDIRECT",
+                doc: "What is sent to the queue goes to the queue `target` from now on, and the \
+                      other way round; without a target, or with an empty one, that ends. It ends \
+                      too when one of the two is deleted. Messages that are there stay, consumers \
+                      stay, and what is sent in transactions is not redirected. 409 if one of the \
+                      two has been redirected already, or may delete itself.",
+                perform: |scope, kind, request| {
+                    let queue = queue_of(scope, kind, request)?;
+                    queue::redirect(scope, &queue, request)
+                },
+            },
         ],
         list: |management| queue::list(management.broker()),
         find: |management, subject| {

@@ -43,6 +43,7 @@ enum Command<'a> {
     List { kind: &'a str },
     Purge { queue: &'a str, count: Option<u64> },
     Move { from: &'a str, to: &'a str, count: Option<u64> },
+    Redirect { from: &'a str, to: &'a str },
     ReloadAcl,
     Log { levels: Option<&'a str> },
     Shutdown,
@@ -75,6 +76,8 @@ impl<'a> Command<'a> {
             ["purge", queue, count] => Command::Purge { queue, count: Some(count_of(count)?) },
             ["move", from, to] => Command::Move { from, to, count: None },
             ["move", from, to, count] => Command::Move { from, to, count: Some(count_of(count)?) },
+            ["redirect", from] => Command::Redirect { from, to: "" },
+            ["redirect", from, to] => Command::Redirect { from, to },
             ["reload-acl"] => Command::ReloadAcl,
             ["log"] => Command::Log { levels: None },
             ["log", levels] => Command::Log { levels: Some(levels) },
@@ -142,6 +145,11 @@ impl Config<'_> {
                 self.management.on(subject, "PURGE", self.picked(count)).map(|_| ())
             }
             Command::Move { from, to, count } => self.move_messages(from, to, count),
+            Command::Redirect { from, to } => {
+                let subject = Subject { kind: "queue", name: from };
+                let arguments = Map::new().with("target", to);
+                self.management.on(subject, "REDIRECT", arguments).map(|_| ())
+            }
             Command::ReloadAcl => self.on_broker("RELOAD-ACL", Map::new()).map(|_| ()),
             Command::Log { levels: Some(levels) } => {
                 let mut attributes = Map::new();
@@ -342,6 +350,8 @@ mod tests {
             ("del exchange e", Command::Del { kind: "exchange", name: "e" }),
             ("unbind e q", Command::Unbind { exchange: "e", queue: "q", key: "" }),
             ("purge q 5", Command::Purge { queue: "q", count: Some(5) }),
+            ("redirect a b", Command::Redirect { from: "a", to: "b" }),
+            ("redirect a", Command::Redirect { from: "a", to: "" }),
             ("move a b", Command::Move { from: "a", to: "b", count: None }),
             ("move a b 5", Command::Move { from: "a", to: "b", count: Some(5) }),
             ("log debug+", Command::Log { levels: Some("debug+") }),

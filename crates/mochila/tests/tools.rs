@@ -471,6 +471,9 @@ fn messages_are_picked_by_a_selector_to_be_purged_or_moved() {
         "Failed: LimitExceeded: queue 'small' took 2 messages and no more: the queue holds as many \
          messages as it may\n"
     );
+    broker.ok("config redirect other small");
+    assert!(broker.ok("stat -q other").contains("redirect-peer  small"));
+    broker.ok("config redirect other");
     broker.ok("config move q other");
     let shown = broker.ok("receive -a other --print-content no --print-headers yes");
     assert_eq!(shown.matches("Properties:").count(), 2, "{shown}");

@@ -43,6 +43,17 @@ pub(crate) struct Returned {
     pub(crate) messages: u64,
     /// Those that had expired in the meantime.
     pub(crate) expired: Dequeued,
+    /// Those that have been delivered in vain as often as they may, and have been removed.
+    pub(crate) spent: Dequeued,
+}
+
+/// How a message comes back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Return {
+    /// As if it had never been taken.
+    Untried,
+    /// After a delivery in vain; with so many of them it is not delivered again.
+    Failed { most: u32 },
 }
 
 /// What was dropped to make room for others.
@@ -101,23 +112,26 @@ impl Messages {
     }
 
     /// Makes those messages of a run available again that a consumer holds, each in its place.
-    pub(crate) fn release(&mut self, run: Run, holder: u32, failed: bool, now_ms: u64) -> Returned {
+    pub(crate) fn release(&mut self, run: Run, holder: u32, how: Return, now_ms: u64) -> Returned {
         let mut returned = Returned::default();
         for (number, indexes) in pieces(run) {
             let Some(block) = self.entries.block_mut(number) else { continue };
-            let mut expired = 0;
-            let mut free = 0u128;
+            let (mut expired, mut spent, mut free) = (0, 0, 0u128);
             for index in indexes {
                 let expiry_ms = block.expiry_ms(index);
                 let Some(entry) = block.get_mut(index).filter(|e| e.holder == holder) else {
                     continue;
                 };
                 entry.holder = NOBODY;
-                if failed {
+                returned.messages += 1;
+                if let Return::Failed { most } = how {
                     entry.delivery_count = entry.delivery_count.saturating_add(1);
                     entry.flags |= Flags::FAILED;
+                    if entry.delivery_count >= most {
+                        spent |= 1 << index;
+                        continue;
+                    }
                 }
-                returned.messages += 1;
                 if expiry_ms <= now_ms {
                     expired |= 1 << index;
                     continue;
@@ -134,12 +148,13 @@ impl Messages {
                 }
             }
             if let Order::Groups(groups) = &mut self.order {
-                for run in runs_of(number, free | expired) {
+                for run in runs_of(number, free | expired | spent) {
                     (run.first..run.end())
                         .for_each(|p| groups.release(&mut self.entries, p, holder));
                 }
             }
             returned.expired.merge(self.dequeue(number, expired, NOBODY));
+            returned.spent.merge(self.dequeue(number, spent, NOBODY));
         }
         returned
     }

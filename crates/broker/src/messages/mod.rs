@@ -20,7 +20,7 @@ mod withdrawal;
 pub(crate) use compact::Compaction;
 pub(crate) use entry::Flags;
 pub(crate) use groups::{GroupState, Groups};
-pub(crate) use leaving::Dequeued;
+pub(crate) use leaving::{Dequeued, Return};
 pub(crate) use levels::{Choice, Levels};
 pub(crate) use positions::{Positions, Run};
 pub(crate) use taking::{Picks, Taker};

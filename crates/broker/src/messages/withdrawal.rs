@@ -2,7 +2,7 @@
 
 use super::entries::{BLOCK, index_of, pieces};
 use super::entry::{Flags, MOVER, NOBODY};
-use super::leaving::Returned;
+use super::leaving::{Return, Returned};
 use super::{Dequeued, Messages, Order, Run};
 use crate::message::{Batch, Incoming, MessageMeta, NO_OVERLAY};
 use mochila_wire::Now;
@@ -67,7 +67,7 @@ impl Messages {
 
     /// Makes withdrawn messages available again, each in its place.
     pub(crate) fn put_back(&mut self, run: Run, now_ms: u64) -> Returned {
-        self.release(run, MOVER, false, now_ms)
+        self.release(run, MOVER, Return::Untried, now_ms)
     }
 
     /// Removes those messages of a run that are available.

@@ -170,6 +170,21 @@ impl Broker {
         self.node.feed().raise(event);
     }
 
+    /// What is sent to one of two queues goes to the other from now on, and the other way round,
+    /// until it is cancelled or one of them is deleted.
+    pub fn redirect(
+        &self,
+        source: &Arc<SharedQueue>,
+        target: &Arc<SharedQueue>,
+    ) -> Result<Wakeups, QueueError> {
+        self.node.redirect(source, target)
+    }
+
+    /// What is sent to a queue goes there again, and what is sent to its peer likewise.
+    pub fn cancel_redirect(&self, queue: &SharedQueue) -> Result<(), QueueError> {
+        self.node.cancel_redirect(queue)
+    }
+
     /// What has happened, for its operators.
     pub fn feed(&self) -> &Feed {
         self.node.feed()

@@ -10,7 +10,7 @@ pub use pattern::Pattern;
 
 use crate::budget::Budget;
 use crate::events::{Event, EventKind, Feed};
-use crate::queue::{SharedQueue, Statistics};
+use crate::queue::{Redirects, SharedQueue, Statistics};
 use crate::settings::Defaults;
 use crate::sync::{Mutex, RwLock, lock, read, write};
 use crate::transaction::{Totals, TransactionSettings};
@@ -27,6 +27,7 @@ pub(crate) struct Node {
     defaults: Defaults,
     timers: Timers,
     feed: Feed,
+    redirects: Redirects,
     transactions: TransactionSettings,
     totals: Totals,
     exchanges: Exchanges,
@@ -46,6 +47,7 @@ impl Node {
             defaults,
             timers: Timers::default(),
             feed: Feed::new(),
+            redirects: Redirects::default(),
             transactions,
             totals: Totals::default(),
             exchanges: Exchanges::default(),
@@ -68,6 +70,11 @@ impl Node {
 
     pub(crate) fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    /// Which queues have changed places for those who send.
+    pub(crate) fn redirects(&self) -> &Redirects {
+        &self.redirects
     }
 
     /// What has happened.
@@ -110,6 +117,7 @@ impl Node {
             queues.remove(queue.name());
         }
         drop(queues);
+        self.part(queue);
         if !queue.is_private() {
             self.feed.raise(Event::new(EventKind::QueueDelete).with("queue", queue.name()));
         }
@@ -129,6 +137,7 @@ impl Node {
             discards_overflow: statistics.discards_overflow,
             discards_ring: statistics.discards_ring,
             discards_lvq: statistics.discards_lvq,
+            discards_max_delivery: statistics.discards_max_delivery,
             discards_subscriber: statistics.discards_subscriber,
             discards_purge: statistics.discards_purge,
             flow_stopped_count: statistics.flow_stopped_count,

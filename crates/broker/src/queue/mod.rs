@@ -18,6 +18,7 @@ mod picking;
 mod policy;
 mod priority;
 mod producer;
+mod redirect;
 mod ring;
 mod selecting;
 mod selection;
@@ -36,6 +37,7 @@ pub use picking::Pick;
 pub(crate) use policy::Excess;
 pub use policy::Refusal;
 pub use producer::{ProducerId, Want};
+pub(crate) use redirect::Redirects;
 pub use shared::{ConsumerReport, SharedQueue};
 pub use statistics::Statistics;
 pub use take::{TakeLimit, Taking};
@@ -393,6 +395,7 @@ impl Queue {
             discards_overflow: discards.refused,
             discards_ring: discards.dropped,
             discards_lvq: discards.replaced,
+            discards_max_delivery: discards.spent,
             discards_subscriber: discards.rejected,
             discards_purge: discards.purged,
             unacked_messages: self.messages.len() - self.messages.available().len(),

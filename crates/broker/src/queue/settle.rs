@@ -3,7 +3,7 @@
 use super::consumer::Hold;
 use super::{ConsumerId, Outcome, Queue, Settlement};
 use crate::message::Overlay;
-use crate::messages::Run;
+use crate::messages::{Return, Run};
 use mochila_wire::{Map, Now};
 
 impl Queue {
@@ -134,13 +134,20 @@ impl Queue {
 
     fn release(&mut self, now: Now, hold: Hold, run: Run, failed: bool) {
         let Some(consumer) = self.distributor.get_mut(hold.id) else { return };
-        let returned = self.messages.release(run, hold.mark(), failed, now.mono_ms);
+        let how = match failed {
+            true => Return::Failed { most: self.settings.most_deliveries() },
+            false => Return::Untried,
+        };
+        let returned = self.messages.release(run, hold.mark(), how, now.mono_ms);
         consumer.gave(hold, run, returned.messages);
         self.counters.releases += returned.messages;
         if returned.messages > 0 {
             self.distributor.released(run, self.messages.available());
         }
         self.expired(returned.expired);
+        let spent = returned.spent.messages();
+        self.counters.discard(spent, |discards| &mut discards.spent);
+        self.leave(returned.spent);
     }
 
     fn annotate(&mut self, hold: Hold, run: Run, annotations: &Map) {

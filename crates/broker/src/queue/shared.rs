@@ -34,6 +34,8 @@ pub struct SharedQueue {
     deleted: AtomicBool,
     /// Operators are not told of it: it is for the answers of the node itself.
     private: AtomicBool,
+    /// What is sent to it goes to another queue, and the other way round.
+    redirected: AtomicBool,
     /// When the node looks at this queue next. Written under the lock of the node's timers.
     timeout_ms: AtomicU64,
     /// Whether its messages have names, to be known without the lock.
@@ -79,6 +81,7 @@ impl SharedQueue {
             is_named,
             deleted: AtomicBool::new(false),
             private: AtomicBool::new(false),
+            redirected: AtomicBool::new(false),
             timeout_ms: AtomicU64::new(NEVER),
             node: Arc::downgrade(node),
             this: Weak::clone(this),
@@ -107,6 +110,24 @@ impl SharedQueue {
         self.private.store(true, Ordering::Relaxed);
     }
 
+    pub(super) fn is_redirected(&self) -> bool {
+        // Relaxed: whoever sends meanwhile may still come here.
+        self.redirected.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_redirected(&self, is_redirected: bool) {
+        self.redirected.store(is_redirected, Ordering::Relaxed);
+    }
+
+    /// The queue that gets what is sent to this one, if it is another.
+    #[inline]
+    pub(super) fn peer(&self) -> Option<Arc<SharedQueue>> {
+        if !self.is_redirected() {
+            return None;
+        }
+        self.node.upgrade()?.redirects().peer(&self.name)
+    }
+
     /// What it was asked to be like.
     pub fn settings(&self) -> QueueSettings {
         QueueSettings::clone(lock(&self.queue).settings())
@@ -119,6 +140,10 @@ impl SharedQueue {
 
     /// Adds the messages of a batch as far as the limits allow; empties the batch.
     pub fn enqueue(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        if let Some(peer) = self.peer() {
+            peer.find_names(batch);
+            return peer.bring(now, batch, false);
+        }
         self.find_names(batch);
         self.bring(now, batch, true)
     }
@@ -132,12 +157,20 @@ impl SharedQueue {
     /// Adds the messages of a batch of somebody to whom the queue gives no credit, and who cannot be
     /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
     pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        if let Some(peer) = self.peer() {
+            peer.find_names(batch);
+            return peer.bring(now, batch, false);
+        }
         self.find_names(batch);
         self.bring(now, batch, false)
     }
 
     /// The same with a batch that other queues get too: it stays as it is.
     pub(crate) fn offer_shared(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        if let Some(peer) = self.peer() {
+            peer.find_names(batch);
+            return peer.bring_shared(now, batch, false);
+        }
         self.find_names(batch);
         self.bring_shared(now, batch, false)
     }
@@ -335,6 +368,11 @@ impl SharedQueue {
     /// on. With 0 it stands in line, and is woken in its turn when the queue, or the node's memory,
     /// has room; then it has to ask again, or to detach.
     pub fn grant(&self, now: Now, id: ProducerId, want: &Want) -> (u32, Wakeups) {
+        if let Some(peer) = self.peer().filter(|_| want.credit > 0) {
+            // One lock after the other.
+            let producers = self.lock().producer_count();
+            return (peer.lock().credit_for_others(want, producers), Wakeups::new());
+        }
         self.visit(|queue| queue.grant(now, id, want))
     }
 

@@ -26,6 +26,7 @@ pub(crate) struct Discards {
     pub(crate) purged: u64,
     pub(crate) dropped: u64,
     pub(crate) replaced: u64,
+    pub(crate) spent: u64,
 }
 
 impl Counters {
@@ -110,6 +111,8 @@ statistics! {
     discards_ring = "discardsRing",
     /// Messages that newer ones with the same key have replaced.
     discards_lvq = "discardsLvq",
+    /// Messages that had been delivered in vain as often as they may.
+    discards_max_delivery = "discardsMaxDelivery",
     /// Messages that a consumer has rejected.
     discards_subscriber = "discardsSubscriber",
     /// Messages that were purged.

@@ -208,6 +208,15 @@ pub static ARGUMENTS: &[Argument] = &[
         read: |settings| settings.alert_gap_seconds.map(Argued::Number),
     },
     Argument {
+        name: "qpid.max_delivery_count",
+        plain: "max-delivery-count",
+        aliases: &["delivery-limit"],
+        kind: ArgumentKind::Count,
+        doc: "A message that has been delivered so often in vain is removed; 0 means no limit.",
+        write: |settings, value| settings.max_delivery_count = Some(value.number()),
+        read: |settings| settings.max_delivery_count.map(Argued::Number),
+    },
+    Argument {
         name: "qpid.queue_msg_sequence",
         plain: "sequence-key",
         aliases: &[],

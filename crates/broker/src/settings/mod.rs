@@ -56,6 +56,9 @@ pub struct QueueSettings {
     pub alert_bytes_down: Option<u64>,
     /// They are not told of the same again for so long.
     pub alert_gap_seconds: Option<u64>,
+    /// A message that has been delivered so often in vain is not delivered again; 0 means that
+    /// there is no such limit.
+    pub max_delivery_count: Option<u64>,
     /// The annotation that gets each message's number in the queue; none if it is not there or
     /// empty.
     pub sequence_key: Option<Box<str>>,
@@ -78,6 +81,14 @@ pub struct QueueSettings {
     pub fairshare: Option<u32>,
     /// The same for each level, the lowest first, where it differs.
     pub fairshare_of: [Option<u32>; 10],
+}
+
+impl QueueSettings {
+    /// With so many deliveries in vain a message is not delivered again.
+    pub(crate) fn most_deliveries(&self) -> u32 {
+        let most = self.max_delivery_count.filter(|most| *most > 0);
+        most.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX))
+    }
 }
 
 /// What happens to a message that would exceed a limit.

@@ -16,6 +16,7 @@ mod moving;
 mod outcomes;
 mod priorities;
 mod property;
+mod redirect;
 mod registry;
 mod ring;
 mod selecting;

@@ -263,3 +263,17 @@ fn a_large_message_stays_in_its_file() {
     moved(&from, &to, u64::MAX);
     assert_eq!((from.statistics().byte_depth, to.statistics().byte_depth), (0, 1 << 33));
 }
+
+#[test]
+fn j10_what_is_purged_or_expires_was_acquired_by_nobody() {
+    let mut bench = QueueBench::default();
+    let mut short = message("short");
+    short.header.get_or_insert_default().ttl = Some(100);
+    bench.send_messages(vec![short.clone(), short, message("long")]);
+    bench.pass(200);
+    bench.queue.purge(bench.now, u64::MAX).1.perform();
+    let statistics = bench.statistics();
+    assert_eq!((statistics.discards_ttl, statistics.discards_purge), (2, 1));
+    assert_eq!((statistics.acquires, statistics.releases), (0, 0));
+    assert_eq!(statistics.msg_total_dequeues, 3);
+}

@@ -212,3 +212,53 @@ fn what_a_consumer_could_not_pass_on_goes_back_to_its_place() {
     assert_eq!(bench.take(consumer, 10).texts, ["b", "c"]);
     assert_eq!(bench.statistics().unacked_messages, 3);
 }
+
+fn with_limit(max_delivery_count: u64) -> QueueBench {
+    let settings = mochila_broker::QueueSettings {
+        max_delivery_count: Some(max_delivery_count),
+        ..Default::default()
+    };
+    QueueBench::new(settings)
+}
+
+#[test]
+fn j8_a_message_that_always_fails_goes_round_only_so_often() {
+    let mut bench = with_limit(3);
+    let consumer = bench.consumer();
+    bench.send(&["poison", "food"]);
+    for attempt in 0..3 {
+        let got = bench.take(consumer, 1);
+        assert_eq!((&got.texts[0][..], got.deliveries[0].delivery_count), ("poison", attempt));
+        bench.settle(consumer, &got.positions(), modify(true, false));
+    }
+    assert_eq!(bench.take(consumer, 9).texts, ["food"]);
+    let statistics = bench.statistics();
+    assert_eq!((statistics.msg_depth, statistics.discards_max_delivery), (1, 1));
+    assert_eq!(statistics.msg_total_dequeues, 1);
+}
+
+#[test]
+fn a_message_that_ends_its_consumers_is_given_up_too() {
+    let mut bench = with_limit(2);
+    bench.send(&["poison"]);
+    for _ in 0..2 {
+        let consumer = bench.consumer();
+        assert_eq!(bench.take(consumer, 1).texts, ["poison"]);
+        bench.queue.unsubscribe_with(bench.now, consumer.id, &modify(true, false)).perform();
+    }
+    assert_eq!(bench.statistics().msg_depth, 0);
+}
+
+#[test]
+fn a_message_that_is_only_released_may_come_again_for_ever() {
+    let mut bench = with_limit(1);
+    let consumer = bench.consumer();
+    bench.send(&["a"]);
+    for _ in 0..5 {
+        let positions = bench.take(consumer, 1).positions();
+        bench.release(consumer, &positions);
+        let positions = bench.take(consumer, 1).positions();
+        bench.settle(consumer, &positions, modify(false, false));
+    }
+    assert_eq!(bench.statistics().msg_depth, 1);
+}

@@ -118,3 +118,21 @@ fn a_move_needs_another_queue_that_is_there() {
     assert_eq!(told.outcome(), (400, sentence));
     assert_eq!(desk.tell(ask("MOVE").kind("queue").name("none")).status, 404);
 }
+
+#[test]
+fn two_queues_change_places_and_back_again() {
+    let mut desk = Desk::new();
+    desk.create("q");
+    desk.create("spare");
+    let redirect = |target: &str| ask("REDIRECT").kind("queue").name("q").with("target", target);
+    assert_eq!(desk.tell(redirect("spare")).outcome(), (200, "OK"));
+    assert_eq!(desk.read("queue", "spare", "redirectPeer"), "q".into());
+    fill(&desk, "q", 2);
+    assert_eq!(desk.read("queue", "spare", "msgDepth"), Value::Ulong(2));
+    let sentence = "queue 'q' cannot be redirected: its messages go to queue 'spare' already";
+    assert_eq!(desk.tell(redirect("spare")).outcome(), (409, sentence));
+    assert_eq!(desk.tell(redirect("none")).status, 404);
+    assert_eq!(desk.tell(redirect("")).outcome(), (200, "OK"));
+    assert_eq!(desk.read("queue", "q", "redirectPeer"), Value::Null);
+    assert_eq!(desk.tell(redirect("")).status, 409);
+}

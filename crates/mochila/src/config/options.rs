@@ -144,6 +144,8 @@ Commands:
   list TYPE [--show-property P]             list the objects of a type
   purge QUEUE [COUNT]                       remove a queue's messages
   move QUEUE DESTINATION [COUNT]            move a queue's messages to another queue
+  redirect QUEUE [TARGET]                   send what comes for QUEUE to TARGET, and back; without
+                                            TARGET, end that
   log [LEVELS]                              show or set the log level
   reload-acl                                read the access control list again
   shutdown                                  stop the broker";

@@ -175,6 +175,7 @@ pub(super) fn queue(queue: &Entity) -> Vec<Table> {
     let columns = [Column::new("Property", Plain), Column::new("Value", Plain)];
     let mut optional = Table::new("Optional Properties:", &columns);
     optional.rows.push(vec![Value::from("arguments"), Value::Map(queue.map("arguments"))]);
+    optional.rows.push(vec![Value::from("redirect-peer"), queue.get("redirectPeer")]);
     optional.rows.push(vec![Value::from("alt-exchange"), queue.get("altExchange")]);
     vec![properties, optional, statistics("Statistics:", queue)]
 }
@@ -203,7 +204,7 @@ pub(super) fn acl(acl: &Entity) -> Table {
 /// What a number is called, and the attributes that count messages and bytes.
 type Statistic = (&'static str, &'static str, &'static str);
 
-const STATISTICS: [Statistic; 19] = [
+const STATISTICS: [Statistic; 20] = [
     ("queue-depth", "msgDepth", "byteDepth"),
     ("total-enqueues", "msgTotalEnqueues", "byteTotalEnqueues"),
     ("total-dequeues", "msgTotalDequeues", "byteTotalDequeues"),
@@ -221,6 +222,7 @@ const STATISTICS: [Statistic; 19] = [
     ("discards-ring-overflow", "discardsRing", ""),
     ("discards-lvq-replace", "discardsLvq", ""),
     ("discards-subscriber-reject", "discardsSubscriber", ""),
+    ("discards-max-delivery", "discardsMaxDelivery", ""),
     ("discards-purged", "discardsPurge", ""),
     ("reroutes", "reroutes", ""),
 ];

@@ -4,7 +4,7 @@ mod operations;
 mod picking;
 mod standing;
 
-pub(crate) use operations::{create, delete, move_messages, purge, update};
+pub(crate) use operations::{create, delete, move_messages, purge, redirect, update};
 
 use crate::attribute::{Access, Attribute, Column, Row, count};
 use crate::entity::binding;
@@ -39,6 +39,12 @@ const ATTRIBUTES: &[Attribute<QueueReading>] = &[
         "What was asked for when it was made or changed, under the `qpid.` names, without what is \
          as usual.",
         |q, _| q.arguments().into(),
+    ),
+    Attribute::new(
+        "redirectPeer",
+        "string",
+        "The queue that gets what is sent to this one, and the other way round; null as a rule.",
+        |q, _| q.queue.redirect_peer().into(),
     ),
     Attribute::new(
         "bindingCount",

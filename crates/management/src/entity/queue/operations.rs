@@ -8,7 +8,7 @@ use crate::request::Request;
 use crate::response::{Answer, Success};
 use crate::scope::Scope;
 use mochila_broker::settings::Argument;
-use mochila_broker::{DeleteIf, QueueError, QueueSettings, SharedQueue};
+use mochila_broker::{DeleteIf, QueueError, QueueSettings, SharedQueue, Wakeups};
 use mochila_wire::{Map, Value};
 use std::sync::Arc;
 
@@ -89,6 +89,29 @@ pub(crate) fn move_messages(
     Ok(Answer { wakeups, ..Answer::ok(body) })
 }
 
+/// Has two queues change places for those who send, or back again.
+pub(crate) fn redirect(
+    scope: &Scope<'_>,
+    queue: &Arc<SharedQueue>,
+    request: &Request,
+) -> Result<Answer, Error> {
+    request.expect_only(&["target"])?;
+    let broker = scope.broker();
+    let wakeups = match request.text("target")?.filter(|name| !name.is_empty()) {
+        Some(name) => {
+            let target = broker.queue(name);
+            let target = target
+                .ok_or_else(|| Error::NotFound(format!("there is no queue {}", quoted(name))))?;
+            broker.redirect(queue, &target).map_err(|error| queue_error(&error))?
+        }
+        None => {
+            broker.cancel_redirect(queue).map_err(|error| queue_error(&error))?;
+            Wakeups::new()
+        }
+    };
+    Ok(Answer { wakeups, ..Answer::ok(Map::new()) })
+}
+
 /// The arguments in a body; those in a map called `arguments` too.
 fn arguments(request: &Request) -> Result<Map, Error> {
     let mut arguments = Map::new();
@@ -117,7 +140,8 @@ fn queue_error(error: &QueueError) -> Error {
         QueueError::Exists { .. }
         | QueueError::Locked { .. }
         | QueueError::InUse { .. }
-        | QueueError::NotEmpty { .. } => Error::Conflict(description),
+        | QueueError::NotEmpty { .. }
+        | QueueError::CannotRedirect { .. } => Error::Conflict(description),
         QueueError::TooMany { .. } | QueueError::NoMemory(_) => Error::Unavailable(description),
         QueueError::InvalidName { .. } | QueueError::Itself { .. } | QueueError::Settings(_) => {
             Error::BadRequest(description)

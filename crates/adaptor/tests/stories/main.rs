@@ -29,5 +29,6 @@ mod selecting;
 mod settlement;
 mod stamping;
 mod stealing;
+mod transacting_clients;
 mod transactions;
 mod windows;

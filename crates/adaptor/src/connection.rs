@@ -13,7 +13,7 @@ use crate::links::{End, Links, Slot};
 use crate::outgoing::{IN_VAIN, Parting};
 use crate::settlement::{Fate, Told, Within};
 use crate::transactions::{Ends, Transactions};
-use crate::{Node, Scratch, WHOLE_CONNECTION};
+use crate::{Node, Remark, Scratch, WHOLE_CONNECTION};
 
 /// One AMQP peer of a node: its engine, and our end of each of its links.
 ///
@@ -107,8 +107,9 @@ impl Connection {
         self.handle_events(now, &[], scratch);
         if self.transactions.next_timeout_ms().is_some_and(|next_ms| next_ms <= now.mono_ms) {
             let timeout_ms = self.node.broker.transaction_settings().timeout_ms;
+            let rations = Arc::clone(&self.node.rations);
             let (transactions, ends) = self.transactions(scratch);
-            transactions.handle_timeout(now, timeout_ms, ends);
+            transactions.handle_timeout(now, timeout_ms, &rations, ends);
         }
     }
 
@@ -241,7 +242,7 @@ impl Connection {
     fn handle_rare_event(&mut self, now: Now, event: Event, scratch: &mut Scratch) {
         match event {
             Event::Credentials(credentials) => self.credentials = Some(credentials),
-            Event::Opened => self.handle_open(scratch),
+            Event::Opened => self.handle_open(now, scratch),
             Event::Begun { session } => {
                 self.record.enter_session(session.index() as u32, now.wall_ms);
             }
@@ -257,8 +258,11 @@ impl Connection {
                 self.end_link(now, link, closed, scratch);
             }
             Event::Ended { session, error } => {
-                if let Some(error) = error {
-                    tracing::info!(peer = %self.record.peer_address, %error, "a session ended");
+                if let Some(error) = error
+                    && let Some(more) = self.node.rations.take(Remark::SessionEnded, now)
+                {
+                    let peer = &self.record.peer_address;
+                    tracing::info!(%peer, %error, "a session ended{more}");
                 }
                 self.end_session(now, session, scratch);
             }
@@ -266,7 +270,10 @@ impl Connection {
                 let is_fault = error.is_some();
                 match error {
                     Some(error) if self.record.opened.get().is_some() => {
-                        tracing::info!(peer = %self.record.peer_address, by_peer, %error, "a connection ended");
+                        if let Some(more) = self.node.rations.take(Remark::ConnectionEnded, now) {
+                            let peer = &self.record.peer_address;
+                            tracing::info!(%peer, by_peer, %error, "a connection ended{more}");
+                        }
                     }
                     Some(error) => {
                         tracing::debug!(peer = %self.record.peer_address, by_peer, %error, "a handshake failed");
@@ -363,7 +370,10 @@ impl Connection {
         error: AmqpError,
         scratch: &mut Scratch,
     ) {
-        tracing::info!(peer = %self.record.peer_address, link = ?id, %error, "detaching a link");
+        if let Some(more) = self.node.rations.take(Remark::LinkDetached, now) {
+            let peer = &self.record.peer_address;
+            tracing::info!(%peer, link = ?id, %error, "detaching a link{more}");
+        }
         self.engine.detach(id, true, Some(error));
         self.end_link(now, id, false, scratch);
     }

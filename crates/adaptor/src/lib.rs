@@ -15,6 +15,7 @@ mod open;
 mod outgoing;
 mod partial;
 mod pledging;
+mod ration;
 mod refusal;
 mod requests;
 mod scratch;
@@ -28,6 +29,7 @@ mod wanted;
 pub use connection::{Connection, Peer};
 pub use large::{LargeFile, LargeFiles};
 pub use node::{Node, Settings};
+pub use ration::{Grant, Rations, Remark};
 pub use scratch::Scratch;
 
 /// The wake-up key that means the connection itself, not one of its links.

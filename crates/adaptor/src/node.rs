@@ -4,8 +4,8 @@ use mochila_broker::{Broker, Exchange, SharedQueue};
 use mochila_management::Management;
 use mochila_wire::{AmqpError, Limits};
 
-use crate::LargeFiles;
 use crate::arrival::Place;
+use crate::{LargeFiles, Rations};
 
 /// What all connections of a node share.
 pub struct Node {
@@ -17,6 +17,8 @@ pub struct Node {
     pub settings: Settings,
     /// Where messages go that are too large for memory.
     pub large_files: Arc<dyn LargeFiles>,
+    /// What the log takes.
+    pub rations: Arc<Rations>,
 }
 
 /// How links are served.

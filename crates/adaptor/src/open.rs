@@ -3,10 +3,10 @@
 use mochila_broker::EventKind;
 use mochila_management::{Claim, ContainerTaken, PeerIdentity};
 use mochila_wire::performative::Open;
-use mochila_wire::{AmqpError, Map, Symbol, Value, condition};
+use mochila_wire::{AmqpError, Map, Now, Symbol, Value, condition};
 
-use crate::Scratch;
 use crate::connection::Connection;
+use crate::{Remark, Scratch};
 
 /// A peer asks for it to be the only connection of its container: JMS clients with a client id.
 const SOLE_CONNECTION: Symbol = Symbol::from_static("sole-connection-for-container");
@@ -19,7 +19,7 @@ const SOLE_CONNECTION_POLICY: &str = "sole-connection-enforcement-policy";
 const CLOSE_EXISTING: u64 = 1;
 
 impl Connection {
-    pub(crate) fn handle_open(&mut self, scratch: &mut Scratch) {
+    pub(crate) fn handle_open(&mut self, now: Now, scratch: &mut Scratch) {
         let Some(peer) = self.engine.peer() else { return };
         let container = peer.container_id.clone();
         let sole = peer.desired_capabilities.contains(&SOLE_CONNECTION);
@@ -57,7 +57,10 @@ impl Connection {
                 properties
                     .insert(Symbol::from_static("amqp:connection-establishment-failed"), true);
                 self.engine.answer_open(offered, properties);
-                tracing::info!(peer = %self.record.peer_address, container, "the container is connected already");
+                if let Some(more) = self.node.rations.take(Remark::ContainerTaken, now) {
+                    let peer = &self.record.peer_address;
+                    tracing::info!(%peer, container, "the container is connected already{more}");
+                }
                 self.engine.close(Some(taken(&container)));
             }
         }

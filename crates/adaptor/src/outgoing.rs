@@ -4,10 +4,10 @@ use mochila_broker::{ConsumerId, Content, Outcome, SharedQueue, TakeLimit, Takin
 use mochila_engine::{self as engine, LinkId};
 use mochila_wire::Now;
 
-use crate::Scratch;
 use crate::connection::Connection;
 use crate::large::Departure;
 use crate::subscription::Subscription;
+use crate::{Remark, Scratch};
 
 /// Our end of a link on which we send: a consumer of a queue.
 ///
@@ -269,7 +269,10 @@ impl Connection {
             let last = match departure.read(&mut scratch.piece, wire.frame_room()) {
                 Ok(more) => !more,
                 Err(error) => {
-                    tracing::error!(queue = outgoing.queue.name(), %error, "cannot read a large message");
+                    if let Some(more) = self.node.rations.take(Remark::MessageUnreadable, now) {
+                        let queue = outgoing.queue.name();
+                        tracing::error!(queue, %error, "cannot read a large message{more}");
+                    }
                     self.give_up_departure(now, id, scratch);
                     return true;
                 }

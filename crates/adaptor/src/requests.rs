@@ -9,7 +9,7 @@ use mochila_wire::{AmqpError, DeliveryState, Now, TargetArchetype, section};
 
 use crate::arrival::{Arrival, Sender};
 use crate::connection::Connection;
-use crate::{Scratch, refusal};
+use crate::{Remark, Scratch, refusal};
 
 impl Connection {
     /// Answers one request, and settles it.
@@ -51,7 +51,11 @@ impl Connection {
                     tracing::debug!(reply_to, reason = %rejected.reason, "a response of $management was rejected");
                 }
             }
-            Err(over) => tracing::warn!(%over, "a response of $management was dropped"),
+            Err(over) => {
+                if let Some(more) = self.node.rations.take(Remark::ResponseDropped, now) {
+                    tracing::warn!(%over, "a response of $management was dropped{more}");
+                }
+            }
         }
     }
 

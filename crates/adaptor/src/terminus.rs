@@ -20,7 +20,7 @@ use crate::node::{EVENTS, MANAGEMENT};
 use crate::outgoing::Outgoing;
 use crate::subscription::Subscription;
 use crate::wanted::{ExchangeAt, Wanted};
-use crate::{Scratch, coordinator, refusal};
+use crate::{Remark, Scratch, coordinator, refusal};
 
 impl Connection {
     /// Answers a link that the peer wants, or refuses it.
@@ -36,7 +36,10 @@ impl Connection {
             Role::Sender => self.attach_incoming(now, id, peer, scratch),
         };
         if let Err(error) = result {
-            tracing::info!(peer = %self.record.peer_address, link = peer.name, %error, "refusing a link");
+            if let Some(more) = self.node.rations.take(Remark::LinkRefused, now) {
+                let (link, peer) = (&peer.name, &self.record.peer_address);
+                tracing::info!(%peer, link, %error, "refusing a link{more}");
+            }
             self.engine.refuse_attach(id, error);
         }
     }

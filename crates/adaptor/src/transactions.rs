@@ -14,6 +14,7 @@ use mochila_wire::{DeliveryState, Now};
 
 use crate::links::Links;
 use crate::settlement::Settlements;
+use crate::{Rations, Remark};
 
 /// Names a transaction of a connection; none of them has the number of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -284,7 +285,13 @@ impl Transactions {
 
     /// Undoes those that have taken too long; their controllers hear of it when they discharge
     /// them.
-    pub(crate) fn handle_timeout(&mut self, now: Now, timeout_ms: u64, mut ends: Ends<'_>) {
+    pub(crate) fn handle_timeout(
+        &mut self,
+        now: Now,
+        timeout_ms: u64,
+        rations: &Rations,
+        mut ends: Ends<'_>,
+    ) {
         if self.earliest_ms > now.mono_ms {
             return;
         }
@@ -299,7 +306,9 @@ impl Transactions {
             let State::Live { transaction, .. } = std::mem::replace(&mut work.state, dead) else {
                 continue;
             };
-            tracing::info!(transaction = %id, "a transaction took too long and was rolled back");
+            if let Some(more) = rations.take(Remark::TransactionTimedOut, now) {
+                tracing::info!(transaction = %id, "a transaction took too long and was rolled back{more}");
+            }
             let told = std::mem::take(&mut work.told);
             forget(&mut self.unsettled, &told);
             undo(now, *transaction, &told, ends.again());

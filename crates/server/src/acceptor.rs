@@ -5,6 +5,7 @@ use crate::peer::Peer;
 use crate::site::{Seat, Site};
 use crate::task::{Home, Task, TaskWaker};
 use crate::worker::Command;
+use mochila_adaptor::Remark;
 use mochila_net::{Inbox, TcpListener, TcpStream, socket};
 use mochila_wire::Now;
 use std::io;
@@ -18,8 +19,6 @@ pub(crate) struct Acceptor {
     homes: Vec<Arc<Home>>,
     listeners: Vec<Listener>,
     handshakes: Handshakes,
-    /// When the last complaint was logged: one a minute tells as much as one for each connection.
-    complained_ms: Option<u64>,
 }
 
 struct Listener {
@@ -43,7 +42,7 @@ impl Acceptor {
     pub(crate) fn new(site: Arc<Site>, homes: Vec<Arc<Home>>, listeners: Vec<TcpListener>) -> Self {
         let listeners =
             listeners.into_iter().map(|socket| Listener { socket, ready: false }).collect();
-        Self { site, homes, listeners, handshakes: Handshakes::default(), complained_ms: None }
+        Self { site, homes, listeners, handshakes: Handshakes::default() }
     }
 
     /// The sockets to watch, in the order of their numbers.
@@ -111,11 +110,9 @@ impl Acceptor {
         home.mailbox.send(Command::Adopt(task));
     }
 
-    fn complain(&mut self, now: Now, what: &str) {
-        let recently = self.complained_ms.is_some_and(|at_ms| now.mono_ms < at_ms + COMPLAIN_MS);
-        if !recently {
-            self.complained_ms = Some(now.mono_ms);
-            warn!("{what}");
+    fn complain(&self, now: Now, what: &str) {
+        if let Some(more) = self.site.node.rations.take(Remark::ConnectionRefused, now) {
+            warn!("{what}{more}");
         }
     }
 }
@@ -125,5 +122,3 @@ const BATCH: usize = 64;
 
 /// How long to wait when the system has no descriptor left.
 const PAUSE_MS: u64 = 100;
-
-const COMPLAIN_MS: u64 = 60_000;

@@ -7,9 +7,10 @@ use crate::desk::Desk;
 use crate::handshake::Handshake;
 use crate::site::{Seat, Verdict};
 use crate::task::{Eviction, Home, Posted, Task};
+use crate::verifier::Guest;
 use crate::worker::{Command, Watched};
 use linger::Linger;
-use mochila_adaptor::Connection;
+use mochila_adaptor::{Connection, Remark};
 use mochila_net::{Key, Reactor, TcpStream, Visit};
 use mochila_wire::{AmqpError, condition};
 use std::io::{self, Read};
@@ -134,7 +135,10 @@ impl Peer {
     ) -> Visit {
         let attempt = panic::catch_unwind(AssertUnwindSafe(|| self.work(posted, desk)));
         let visit = attempt.unwrap_or_else(|_| {
-            error!(peer = %self.address, "a fault of the broker ends this connection");
+            let rations = &self.seat.site().node.rations;
+            if let Some(more) = rations.take(Remark::Fault, desk.now) {
+                error!(peer = %self.address, "a fault of the broker ends this connection{more}");
+            }
             desk.reset();
             self.abandon(desk);
             Visit::Done
@@ -223,7 +227,8 @@ impl Peer {
         let Phase::Talking { connection, .. } = &mut self.phase else { return Visit::Done };
         if let Some(credentials) = connection.take_credentials() {
             self.is_judged = true;
-            self.seat.site().judge(self.address, *credentials, &self.task);
+            let guest = Guest { peer: self.address, credentials: *credentials };
+            self.seat.site().judge(desk.now, guest, &self.task);
         }
         if self.handshake.is_some() && connection.is_open() {
             self.handshake = None;

@@ -9,11 +9,11 @@ use crate::memory::Memory;
 use crate::server::ServerError;
 use crate::task::{Home, Task, TaskWaker};
 use crate::users::{Presence, Users, UsersError};
-use crate::verifier::Verifier;
+use crate::verifier::{Guest, Verifier};
 use mochila_adaptor::{Connection, Node, Peer, Settings};
 use mochila_broker::settings::Defaults;
 use mochila_broker::{Broker, BrokerSettings, Pattern, QueueSettings, TransactionSettings};
-use mochila_engine::{ConnectionConfig, PeerCredentials};
+use mochila_engine::ConnectionConfig;
 use mochila_management::{Management, NodeFacts};
 use mochila_store::SpillDirectory;
 use mochila_wire::{Map, Now};
@@ -57,10 +57,11 @@ impl Site {
         let name = format!("mochila-{:016x}", random());
         let admission = Admission::new(&config, users.clone(), engine(&config, &name));
         admission.log();
+        let node = Arc::new(node(&config, data_directory, name, now)?);
         Ok(Self {
-            node: Arc::new(node(&config, data_directory, name, now)?),
+            verifier: Verifier::start(config.auth, users, Arc::clone(&node.rations))?,
+            node,
             admission,
-            verifier: Verifier::start(config.auth, users)?,
             connections: Counter::default(),
             half_open: Counter::default(),
             evicted_handshakes: Counter::default(),
@@ -76,8 +77,8 @@ impl Site {
     }
 
     /// Finds out who a peer is, and tells the connection.
-    pub(crate) fn judge(&self, peer: SocketAddr, credentials: PeerCredentials, task: &Weak<Task>) {
-        self.verifier.judge(peer, credentials, task);
+    pub(crate) fn judge(&self, now: Now, guest: Guest, task: &Weak<Task>) {
+        self.verifier.judge(now, guest, task);
     }
 }
 
@@ -144,6 +145,7 @@ fn node(
         broker,
         settings: settings(config),
         large_files: Arc::new(Spill(spill_directory(data_directory)?)),
+        rations: Arc::default(),
     })
 }
 

@@ -66,9 +66,9 @@ impl Hall {
         let management = Management::new(Arc::clone(&broker), NodeFacts::default(), now);
         let mut settings = Settings { limits: Limits::default(), ..Settings::default() };
         adjust(&mut settings);
-        let large_files = Disk::new(0, 0);
+        let (large_files, rations) = (Disk::new(0, 0), Arc::default());
         Hall {
-            node: Arc::new(Node { broker, management, settings, large_files }),
+            node: Arc::new(Node { broker, management, settings, large_files, rations }),
             now,
             config: Arc::new(ConnectionConfig {
                 sasl_mechanisms: vec![Mechanism::Anonymous, Mechanism::Plain],

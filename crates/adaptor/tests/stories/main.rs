@@ -19,6 +19,7 @@ mod kills;
 mod large_messages;
 mod lifetimes;
 mod limits;
+mod log;
 mod malformed;
 mod management;
 mod opening;

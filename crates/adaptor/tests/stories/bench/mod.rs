@@ -71,6 +71,7 @@ impl Bench {
             broker,
             settings: setup.settings,
             large_files: Arc::clone(&files) as _,
+            rations: Arc::default(),
         };
         Bench {
             node: Arc::new(node),

@@ -1,5 +1,6 @@
 //! `serve`: the broker.
 
+mod backlog;
 mod daemon;
 mod descriptors;
 mod log;
@@ -14,6 +15,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use mochila_server::{Config, Server, config};
 use tracing::{info, warn};
 
+use log::Log;
 use pidfile::Pidfile;
 use signals::Signals;
 
@@ -101,7 +103,7 @@ pub(crate) fn run(options: Options) -> Outcome {
     if config.daemon && !daemon::is_child() {
         return daemon::start(config.port == 0);
     }
-    log::start(&config)?;
+    let _log = Log::start(&config)?;
     if !config.ignored.is_empty() {
         warn!("these options mean nothing here and are ignored: {}", config.ignored.join(", "));
     }
@@ -110,7 +112,6 @@ pub(crate) fn run(options: Options) -> Outcome {
     }
     descriptors::raise_limit();
     let chooses_port = config.port == 0;
-    // Before there are other threads, so that all of them leave these signals to this one.
     let signals = Signals::receive()?;
     let server =
         Server::start(config.clone()).map_err(|error| Failure::new("ServerError", error))?;

@@ -110,6 +110,19 @@ fn wait_for_line(path: &str, line: &str) {
     }
 }
 
+/// Waits until a log has this text; the whole log.
+fn wait_for_text(path: &str, text: &str) -> String {
+    let begin = Instant::now();
+    loop {
+        let log = std::fs::read_to_string(path).unwrap_or_default();
+        if log.contains(text) {
+            return log;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "{path} never says {text}: {log}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A client that opens a connection and then never says anything again.
 fn open_and_stay(broker: &Broker) -> TcpStream {
     let mut client = broker.connect();
@@ -221,6 +234,40 @@ fn a_second_signal_ends_a_broker_whose_log_is_stuck() {
 }
 
 #[test]
+fn a_broker_whose_log_is_full_goes_on_serving_and_stops() {
+    let (reader, mut log) = pipe().unwrap();
+    // A line for each connection, written by the worker that serves it.
+    let options = ["--log-level", "off,mochila_adaptor=debug"];
+    let mut broker = Broker::start_with_log(&options, log.try_clone().unwrap());
+    // As much as a pipe holds.
+    log.write_all(&[b'.'; 64 << 10]).unwrap();
+    broker.serves();
+    broker.signal("TERM");
+    assert_eq!(broker.end(), Some(0));
+    drop(reader);
+}
+
+#[test]
+fn whoever_reads_a_log_late_reads_all_of_it() {
+    let (mut reader, mut log) = pipe().unwrap();
+    let options = ["--log-level", "off,mochila_adaptor=debug,mochila::serve=info"];
+    let mut broker = Broker::start_with_log(&options, log.try_clone().unwrap());
+    log.write_all(&[b'.'; 64 << 10]).unwrap();
+    drop(log);
+    broker.serves();
+    let text = std::thread::spawn(move || {
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        text
+    });
+    broker.signal("TERM");
+    assert_eq!(broker.end(), Some(0));
+    let text = text.join().unwrap();
+    assert_eq!(text.lines().filter(|line| line.contains("opened")).count(), 2, "{text}");
+    assert!(text.lines().last().unwrap().contains("INFO stopped"), "{text}");
+}
+
+#[test]
 fn a_broker_is_started_and_stopped_again_and_again() {
     for _ in 0..20 {
         let mut broker = Broker::start_with_log(&[], unread());
@@ -279,8 +326,7 @@ fn a_broker_in_the_background_needs_no_home_directory() {
     assert_eq!(homeless(&["--pid-dir", "/dev/null/none"]).status.code(), Some(1));
 
     assert!(homeless(&[]).status.success());
-    let text = std::fs::read_to_string(&log).unwrap();
-    assert!(text.contains("WARN there is no pidfile"), "{text}");
+    wait_for_text(&log, "WARN there is no pidfile");
     let id = std::fs::read_to_string(format!("{directory}/lock")).unwrap();
     assert!(Command::new("kill").arg(id.trim()).status().unwrap().success());
     let _ = (std::fs::remove_file(&log), std::fs::remove_dir_all(&directory));
@@ -333,7 +379,7 @@ fn the_log_says_who_was_not_let_in_and_why() {
     // A comment alone: there are no users, and nobody is let in.
     std::fs::write(&users, "# nobody\n").unwrap();
     let options = ["--users-file", &users, "--log-to-file", &log, "--log-level", "debug"];
-    let broker = Broker::start(&options);
+    let mut broker = Broker::start(&options);
     let ask = |bytes: &[u8]| {
         let mut client = broker.connect();
         client.write_all(bytes).unwrap();
@@ -344,6 +390,8 @@ fn the_log_says_who_was_not_let_in_and_why() {
     let mut guess = b"AMQP\x03\x01\x00\x00\0\0\0\x28\x02\x01\0\0".to_vec();
     guess.extend_from_slice(b"\0\x53\x41\xc0\x1b\x02\xa3\x05PLAIN\xa0\x11\0a\nb\0pppppppppppp");
     let guesser = ask(&guess);
+    broker.signal("TERM");
+    assert_eq!(broker.end(), Some(0));
     let lines_of = |peer: std::net::SocketAddr| {
         let text = std::fs::read_to_string(&log).unwrap();
         let lines = text.lines().filter(|line| line.contains(&format!("peer={peer}")));
@@ -357,7 +405,6 @@ fn the_log_says_who_was_not_let_in_and_why() {
     assert_eq!(warnings.len(), 1, "{:?}", lines_of(guesser));
     assert!(warnings[0].contains("wrong name or password"), "{warnings:?}");
     assert!(warnings[0].contains(r#"user="a\nb""#), "{warnings:?}");
-    drop(broker);
     let _ = (std::fs::remove_file(&log), std::fs::remove_file(&users));
 }
 
@@ -374,19 +421,20 @@ fn a_user_who_was_added_is_remembered_without_the_users_file() {
     std::fs::remove_file(format!("{directory}/users")).unwrap();
 
     let options = ["--data-dir", &directory, "--log-to-file", &log];
-    let broker = Broker::start_in_data_dir(&options);
+    let mut broker = Broker::start_in_data_dir(&options);
     let mut client = broker.connect();
     client.write_all(b"AMQP\x00\x01\x00\x00").unwrap();
     let mut answer = Vec::new();
     let _ = client.read_to_end(&mut answer);
     assert!(answer.starts_with(b"AMQP\x03"), "{answer:?}");
+    broker.signal("TERM");
+    assert_eq!(broker.end(), Some(0));
     let text = std::fs::read_to_string(&log).unwrap();
     let warnings: Vec<_> = text.lines().filter(|line| line.contains("WARN")).collect();
     assert_eq!(warnings.len(), 1, "{text}");
     for word in ["nobody is let in", "mochila user add", "had-users"] {
         assert!(warnings[0].contains(word), "{warnings:?}");
     }
-    drop(broker);
     let _ = (std::fs::remove_file(&log), std::fs::remove_dir_all(&directory));
 }
 

@@ -41,12 +41,11 @@ impl Signals {
     pub(super) fn stop(mut self, stopper: Stopper) -> Outcome {
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             if self.arrivals.forever().next().is_some() {
+                info!("stopping; a second signal stops at once");
                 stopper.stop();
                 std::thread::sleep(ECHO);
                 // SeqCst: what `flag` reads it with.
                 self.is_last.store(true, Ordering::SeqCst);
-                // The last thing, because whoever reads the log may keep it waiting.
-                info!("stopping; a second signal stops at once");
             }
         })?;
         Ok(())

@@ -1,0 +1,106 @@
+//! `config` and `stat`.
+
+use crate::broker::{Broker, finished};
+
+#[test]
+fn queues_are_added_listed_counted_and_deleted() {
+    let broker = Broker::start();
+    broker.ok("config add queue q1 --max-queue-count=1000");
+    broker.ok("config add queue q2");
+    assert!(broker.fails("config add queue q1").starts_with("Failed: Conflict: "));
+    let listed = broker.ok("config queues");
+    let lines: Vec<&str> = listed.lines().collect();
+    assert_eq!(lines[0], "Queue Name  Attributes");
+    assert_eq!(lines[2], "q1          --max-queue-count=1000");
+    assert_eq!(lines[3], "q2");
+    assert_eq!(
+        broker.ok("config"),
+        "Total Exchanges: 5\n         direct: 2\n         fanout: 1\n        headers: 1\n          \
+         topic: 1\n\n   Total Queues: 2\n        durable: 0\n    non-durable: 2\n"
+    );
+    broker.ok("send -a q2 -m 3");
+    assert!(broker.fails("config del queue q2").contains("not empty"));
+    broker.ok("config purge q2 2");
+    broker.ok("config purge q2");
+    broker.ok("config del queue q2");
+    broker.ok("send -a q1");
+    broker.ok("config del queue q1 --force");
+    let none = broker.run("config queues");
+    assert!(!none.success && none.stdout.is_empty() && none.stderr.is_empty());
+}
+
+#[test]
+fn messages_are_picked_by_a_selector_to_be_purged_or_moved() {
+    let broker = Broker::start();
+    broker.ok("config add queue small --max-queue-count 2");
+    broker.ok("config add queue other");
+    for properties in ["-P red=1", "", "-P red=2", "", "-P red=3"] {
+        broker.ok(&format!("send -a q {properties}"));
+    }
+    broker.ok("config purge q 1 --filter 'red IS NOT NULL'");
+    broker.ok("config move q other 1 --filter 'red IS NULL'");
+    assert_eq!(
+        broker.fails("config move q small"),
+        "Failed: LimitExceeded: queue 'small' took 2 messages and no more: the queue holds as many \
+         messages as it may\n"
+    );
+    broker.ok("config redirect other small");
+    assert!(broker.ok("stat -q other").contains("redirect-peer  small"));
+    broker.ok("config redirect other");
+    broker.ok("config move q other");
+    let shown = broker.ok("receive -a other --print-content no --print-headers yes");
+    assert_eq!(shown.matches("Properties:").count(), 2, "{shown}");
+    assert!(shown.contains("red:3"), "{shown}");
+    assert!(broker.fails("config purge q --filter 'red ='").contains("the selector is wrong"));
+}
+
+#[test]
+fn what_has_happened_is_shown_afterwards_and_heard_when_it_happens() {
+    let broker = Broker::start();
+    broker.ok("config add queue small --max-queue-count 10");
+    let mut listener = broker.start_tool("receive -a $events -m 2 --timeout 60");
+    broker.ok("send -a small -m 8");
+    let shown = broker.ok("stat --events");
+    let lines: Vec<&str> = shown.lines().collect();
+    let words: Vec<&str> = lines[1].split_whitespace().collect();
+    assert_eq!(words, ["number", "time", "severity", "event", "details"]);
+    let has = |event: &str, details: &str| {
+        lines.iter().any(|line| line.contains(event) && line.contains(details))
+    };
+    assert!(has("queueDeclare", "queue=small"), "{shown}");
+    assert!(has("queueThresholdCrossedUpward", "queue=small count=8"), "{shown}");
+    while listener.try_wait().unwrap().is_none() {
+        // Whoever connects is an event, so the listener hears something in the end.
+        broker.ok("stat -g");
+    }
+    let heard = finished(listener);
+    assert!(heard.success && heard.stdout.contains("event:"), "{}", heard.stdout);
+}
+
+#[test]
+fn statistics_are_shown_of_the_broker_its_queues_connections_and_links() {
+    let broker = Broker::start();
+    broker.ok("send -a q -m 1500 --content-size 100");
+    broker.ok("receive -a q -m 500 --print-content no");
+    let mut waiting = broker.start_tool("receive -a other -f --ready-address ready");
+    broker.ok("receive -a ready -m 1 --timeout 10");
+    let queues = broker.ok("stat -q");
+    let row = queues.lines().find(|line| line.trim_start().starts_with("q ")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells[..4], ["q", "1.00k", "1.50k", "500"], "{queues}");
+    let sorted = broker.ok("stat -q -S msg -L 1");
+    assert_eq!(sorted.lines().count(), 4, "{sorted}");
+    let connections = broker.ok("stat -c");
+    assert!(connections.contains("ANONYMOUS"), "{connections}");
+    assert!(connections.contains("mochila  "), "the program's name is shown: {connections}");
+    let subscriptions = broker.ok("stat -u");
+    assert!(subscriptions.contains(" other "), "{subscriptions}");
+    let general = broker.ok("stat -g");
+    assert!(general.starts_with("Broker Summary:\n"), "{general}");
+    assert!(general.contains("total-enqueues"), "{general}");
+    let queue = broker.ok("stat -q q");
+    assert!(queue.contains("queue-depth                 1,000"), "{queue}");
+    assert!(broker.ok("stat -m").contains("memoryUsedBytes"));
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+}

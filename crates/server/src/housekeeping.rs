@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_group_that_gets_more_memory_raises_the_limit() {
+    fn g1_g7_a_control_group_that_gets_more_memory_raises_the_limit() {
         let site = site(Config::default());
         let mut housekeeping = Housekeeping::of(&site).expect("nobody has set a limit");
         for group in [256 << 20, 512 << 20, 128 << 20] {

@@ -15,10 +15,9 @@ use crate::settings::{Defaults, QueueSettings};
 /// ```
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
-    /// Upper thresholds that nobody has set are at so many percent of the limits.
+    /// Upper thresholds that nobody has set are at so many percent of the limits; with `EXPLICIT`
+    /// if some have been set. One byte for both: there may be a million queues.
     percent: u8,
-    /// Some have been set.
-    is_explicit: bool,
     /// Which of the two, messages and bytes, are raised.
     raised: [bool; 2],
     /// Whether an upward, or a downward, crossing has to be told.
@@ -50,8 +49,10 @@ impl Alarm {
             settings.alert_bytes,
             settings.alert_bytes_down,
         ];
-        self.is_explicit = set.iter().any(Option::is_some);
-        self.percent = u8::try_from(defaults.alert_percent).unwrap_or(u8::MAX);
+        self.percent = defaults.alert_percent.min(100) as u8;
+        if set.iter().any(Option::is_some) {
+            self.percent |= EXPLICIT;
+        }
     }
 
     /// Looks at the depth after a change.
@@ -59,11 +60,12 @@ impl Alarm {
     pub(crate) fn look(&mut self, now_ms: u64, policy: &Policy, settings: &QueueSettings) {
         let limits = policy.limits();
         let maxima = [limits.max_count, limits.max_bytes];
+        let percent = u64::from(self.percent & !EXPLICIT);
         for (index, depth) in [policy.messages(), policy.bytes()].into_iter().enumerate() {
             // In hundredths, so that nothing has to be divided.
             let depth = depth.saturating_mul(100);
-            let usual = maxima[index].saturating_mul(self.percent.into());
-            let (up, down) = match self.is_explicit {
+            let usual = maxima[index].saturating_mul(percent);
+            let (up, down) = match self.percent & EXPLICIT != 0 {
                 true => explicit(settings, index, usual),
                 false => (usual, usual / 2),
             };
@@ -119,5 +121,7 @@ fn explicit(settings: &QueueSettings, index: usize, usual: u64) -> (u64, u64) {
     (up, down.map_or(up / 2, |down| down.saturating_mul(100)))
 }
 
+/// Some thresholds have been set.
+const EXPLICIT: u8 = 1 << 7;
 /// An upward crossing is told once in so long.
 const USUAL_GAP_SECONDS: u64 = 60;

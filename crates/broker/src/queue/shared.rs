@@ -13,7 +13,7 @@ use crate::message::{Batch, Segment, Taken};
 use crate::messages::{Compaction, Messages, Run};
 use crate::node::Node;
 use crate::settings::{Arrangement, Limits, QueueSettings};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use mochila_wire::Now;
 use std::fmt;
@@ -32,10 +32,8 @@ pub struct SharedQueue {
     name: Box<str>,
     queue: Mutex<Queue>,
     deleted: AtomicBool,
-    /// Operators are not told of it: it is for the answers of the node itself.
-    private: AtomicBool,
-    /// What is sent to it goes to another queue, and the other way round.
-    redirected: AtomicBool,
+    /// What is unusual about it: `PRIVATE`, `REDIRECTED`.
+    marks: AtomicU8,
     /// When the node looks at this queue next. Written under the lock of the node's timers.
     timeout_ms: AtomicU64,
     /// Whether its messages have names, to be known without the lock.
@@ -80,8 +78,7 @@ impl SharedQueue {
             queue: Mutex::new(queue),
             is_named,
             deleted: AtomicBool::new(false),
-            private: AtomicBool::new(false),
-            redirected: AtomicBool::new(false),
+            marks: AtomicU8::new(0),
             timeout_ms: AtomicU64::new(NEVER),
             node: Arc::downgrade(node),
             this: Weak::clone(this),
@@ -101,22 +98,25 @@ impl SharedQueue {
 
     /// It is for what the node itself sends to one link: operators are not told of it.
     pub fn is_private(&self) -> bool {
-        self.private.load(Ordering::Relaxed)
+        self.marks.load(Ordering::Relaxed) & PRIVATE != 0
     }
 
     /// Operators are not to be told of it.
     pub(crate) fn keep_private(&self) {
         // Relaxed: whoever deletes the queue has got it from whoever made it.
-        self.private.store(true, Ordering::Relaxed);
+        self.marks.fetch_or(PRIVATE, Ordering::Relaxed);
     }
 
     pub(super) fn is_redirected(&self) -> bool {
         // Relaxed: whoever sends meanwhile may still come here.
-        self.redirected.load(Ordering::Relaxed)
+        self.marks.load(Ordering::Relaxed) & REDIRECTED != 0
     }
 
     pub(super) fn set_redirected(&self, is_redirected: bool) {
-        self.redirected.store(is_redirected, Ordering::Relaxed);
+        match is_redirected {
+            true => self.marks.fetch_or(REDIRECTED, Ordering::Relaxed),
+            false => self.marks.fetch_and(!REDIRECTED, Ordering::Relaxed),
+        };
     }
 
     /// The queue that gets what is sent to this one, if it is another.
@@ -559,6 +559,10 @@ impl fmt::Debug for SharedQueue {
     }
 }
 
+/// It is for what the node itself sends to one link: operators are not told of it.
+const PRIVATE: u8 = 1;
+/// What is sent to it goes to another queue, and the other way round.
+const REDIRECTED: u8 = 2;
 const NEVER: u64 = u64::MAX;
 /// A consumer that selects is shown messages until so many match.
 const MOST_AHEAD: u32 = 256;

@@ -114,8 +114,13 @@ impl Connection {
                 let consumer = subscribe(&queue).map_err(|error| error.to_amqp())?;
                 (queue, true, consumer)
             }
-            (None, None) => self.node.link_to(&wanted, subscribe)?,
+            (None, None) => {
+                self.node.arrange(now, &wanted, &mut scratch.wakeups);
+                self.node.link_to(&wanted, subscribe)?
+            }
         };
+        // There are queues that turn everybody into a browser.
+        let browsing = browsing || queue.settings().browse_only;
         let mut source = match &exchange {
             Some(at) => subscription_in_force(asked, at),
             None => source_in_force(asked, &queue, browsing),
@@ -232,6 +237,7 @@ impl Connection {
                     Destination::Exchange(Box::new(publisher))
                 } else {
                     let attach = |queue: &SharedQueue| queue.attach_producer(now, waker.clone());
+                    self.node.arrange(now, &wanted, &mut scratch.wakeups);
                     let (queue, is_own, producer) = self.node.link_to(&wanted, attach)?;
                     owns_node = is_own;
                     target = target_in_force(asked, &queue);

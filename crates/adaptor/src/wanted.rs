@@ -5,10 +5,10 @@ use std::sync::Arc;
 use mochila_broker::exchange::ExchangeArgument;
 use mochila_broker::settings::Argument;
 use mochila_broker::{
-    Exchange, ExchangeError, ExchangeSettings, QueueError, QueueSettings, SharedQueue,
+    Exchange, ExchangeError, ExchangeSettings, QueueError, QueueSettings, SharedQueue, Wakeups,
 };
 use mochila_wire::terminus::LifetimePolicy;
-use mochila_wire::{AmqpError, Map, Source, Symbol, Target, Value};
+use mochila_wire::{AmqpError, Map, Now, Source, Symbol, Target, Value};
 
 use crate::{Node, refusal};
 
@@ -164,6 +164,20 @@ impl Node {
         };
         let exchange = made.map_err(|error| error.to_amqp())?;
         Ok(ExchangeAt { exchange, key, is_own: false })
+    }
+
+    /// Arranges the messages of a queue that is there and has none yet as a link asks for: whoever
+    /// declares an address need not be the first to use it.
+    pub(crate) fn arrange(&self, now: Now, wanted: &Wanted<'_>, wakeups: &mut Wakeups) {
+        let queue = wanted.address.filter(|_| !wanted.dynamic && wanted.properties.is_some());
+        let Some(queue) = queue.and_then(|address| self.broker.queue(address)) else { return };
+        let Ok(asked) = wanted.settings() else { return };
+        match queue.arrange(now, &asked) {
+            Ok(woken) => wakeups.merge(woken),
+            Err(error) => {
+                tracing::debug!(queue = queue.name(), %error, "the queue stays what it is");
+            }
+        }
     }
 
     /// Links to the queue that is asked for: the queue, whether it was made for this link alone, and

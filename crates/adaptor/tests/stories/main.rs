@@ -16,6 +16,7 @@ mod heads;
 mod holding_back;
 mod jms;
 mod kills;
+mod kinds;
 mod large_messages;
 mod lifetimes;
 mod limits;

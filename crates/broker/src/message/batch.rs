@@ -6,6 +6,7 @@ use super::{
 use crate::budget::{Budget, OverLimit, Reservation};
 use crate::messages::Flags;
 use crate::queue::{Enqueued, Refusal, Rejected};
+use crate::selector::SelectorInput;
 use crate::settings::Naming;
 use mochila_wire::{RawMap, Sections, Symbol, Value};
 use std::fmt;
@@ -35,6 +36,9 @@ pub struct Batch {
     /// What the messages belong to, for a queue that asks.
     names: MessageNames,
     bytes: u64,
+    /// The places that messages had before some were kept out; empty if none were.
+    numbers: Vec<u32>,
+    kept_out: u64,
 }
 
 /// The descriptor of one message of a batch.
@@ -186,12 +190,25 @@ impl Batch {
             overlays: std::mem::take(&mut self.overlays),
             names: std::mem::take(&mut self.names),
             bytes: std::mem::take(&mut self.bytes),
+            numbers: std::mem::take(&mut self.numbers),
+            kept_out: std::mem::take(&mut self.kept_out),
+        }
+    }
+
+    /// The same messages once more; their bytes are shared.
+    pub(crate) fn twin(&self) -> Batch {
+        Batch {
+            segments: self.segments.clone(),
+            messages: self.messages.clone(),
+            overlays: self.overlays.clone(),
+            bytes: self.bytes,
+            ..Batch::default()
         }
     }
 
     /// Refuses all of it, and empties it.
     pub fn refuse(&mut self, reason: Refusal) -> Enqueued {
-        let all = 0..self.len() as u32;
+        let all = 0..self.len() as u32 + self.kept_out as u32;
         self.clear();
         let rejected = all.map(|index| Rejected { index, reason }).collect();
         Enqueued { accepted: 0, rejected, is_closed: true }
@@ -203,6 +220,8 @@ impl Batch {
         self.overlays.clear();
         self.names.clear();
         self.bytes = 0;
+        self.numbers.clear();
+        self.kept_out = 0;
     }
 
     /// The routing key of a message: the subject of its properties, empty if it has none.
@@ -283,6 +302,44 @@ impl Batch {
         let segment = (self.segments.len() - 1) as u32;
         self.bytes += message.size;
         self.messages.push(Incoming { segment, overlay: overlay_index, ..message });
+    }
+
+    /// Keeps messages out that are not to enter; `enters` is told over which connection each came.
+    pub(crate) fn screen(&mut self, mut enters: impl FnMut(&SelectorInput<'_>, u64) -> bool) {
+        let Batch { segments, messages, numbers, bytes, .. } = self;
+        let before = messages.len();
+        let mut number = 0;
+        messages.retain(|message| {
+            let encoded = message.bytes(segments);
+            let input = SelectorInput {
+                size: message.size,
+                ..SelectorInput::of(encoded, &message.head.sections(encoded))
+            };
+            let is_in = enters(&input, segments[message.segment as usize].origin().connection);
+            if is_in {
+                numbers.push(number);
+            } else {
+                *bytes -= message.size;
+            }
+            number += 1;
+            is_in
+        });
+        self.kept_out = (before - messages.len()) as u64;
+        if self.kept_out == 0 {
+            numbers.clear();
+        }
+    }
+
+    /// How many messages have been kept out.
+    pub(crate) fn kept_out(&self) -> u64 {
+        self.kept_out
+    }
+
+    /// Names messages by the places that they had before some were kept out.
+    pub(crate) fn number(&self, rejected: &mut [Rejected]) {
+        if self.kept_out > 0 {
+            rejected.iter_mut().for_each(|it| it.index = self.numbers[it.index as usize]);
+        }
     }
 
     /// Finds the names of the messages, unless that has been done.

@@ -6,7 +6,7 @@ use crate::error::QueueError;
 use crate::events::{Event, EventKind, Feed};
 use crate::exchange::{Exchange, ExchangeDeleteIf, ExchangeError, ExchangeSettings};
 use crate::queue::{DeleteIf, SharedQueue, Statistics};
-use crate::settings::{Arrangement, Defaults, Limits, QueueSettings};
+use crate::settings::{Defaults, QueueSettings, Terms};
 use crate::sync::{AtomicU64, Ordering};
 use crate::transaction::{Transaction, TransactionSettings, TransactionTotals};
 use crate::wake::Wakeups;
@@ -327,17 +327,15 @@ impl Broker {
         check_name(name).map_err(Found::Error)?;
         let is_durable = settings.durable;
         let settings = kept(settings);
-        let limits = Limits::of(&settings, &self.node.defaults).map_err(QueueError::from);
-        let limits = limits.map_err(Found::Error)?;
-        let arrangement = Arrangement::of(&settings).map_err(QueueError::from);
-        let arrangement = arrangement.map_err(Found::Error)?;
+        let terms = Terms::of(&settings, &self.node.defaults).map_err(QueueError::from);
+        let terms = terms.map_err(Found::Error)?;
         let queue = self.node.add(name, |count| {
             if count >= self.max_queues {
                 return Err(QueueError::TooMany { limit: self.max_queues });
             }
             let reservation = self.node.budget.reserve(QUEUE_COST);
             let reservation = reservation.map_err(QueueError::NoMemory)?;
-            Ok(SharedQueue::new(name, settings, (limits, arrangement), reservation, &self.node))
+            Ok(SharedQueue::new(name, settings, terms, reservation, &self.node))
         })?;
         if is_durable {
             tracing::warn!(

@@ -138,6 +138,7 @@ impl Node {
             discards_ring: statistics.discards_ring,
             discards_lvq: statistics.discards_lvq,
             discards_max_delivery: statistics.discards_max_delivery,
+            discards_filter: statistics.discards_filter,
             discards_subscriber: statistics.discards_subscriber,
             discards_purge: statistics.discards_purge,
             flow_stopped_count: statistics.flow_stopped_count,

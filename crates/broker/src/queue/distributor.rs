@@ -52,6 +52,12 @@ impl Distributor {
         self.exclusive
     }
 
+    /// The connection of the one acquiring consumer that wants to stay the only one.
+    pub(crate) fn exclusive_owner(&self) -> Option<u64> {
+        let mut consumers = self.consumers.iter().filter(|_| self.exclusive);
+        consumers.find_map(|(_, it)| it.options.exclusive.then_some(it.options.owner))
+    }
+
     pub(crate) fn add(&mut self, options: ConsumerOptions) -> ConsumerId {
         let mut consumer = Consumer::new(options);
         let options = &consumer.options;

@@ -46,7 +46,7 @@ use crate::budget::Budget;
 use crate::error::QueueError;
 use crate::message::{Batch, Stamps};
 use crate::messages::{Dequeued, Messages};
-use crate::settings::{Arrangement, Defaults, Limits, Naming, QueueSettings};
+use crate::settings::{Arrangement, Defaults, Limits, Naming, QueueSettings, Screen, Terms};
 use crate::wake::{Waker, Wakeups};
 use alarm::{Alarm, Crossing};
 use consumer::{Consumer, Interest};
@@ -79,12 +79,14 @@ pub(crate) struct Queue {
     counters: Counters,
     transacted: Option<Box<Transacted>>,
     /// The connection that an exclusive queue belongs to.
-    owner: Option<u64>,
+    owner: u64,
     deleted: bool,
     /// It has been deleted, and its messages have been taken away to be freed.
     taken_down: bool,
     /// How many of its producers are no links of it.
     guests: u32,
+    /// What keeps messages out.
+    screen: Option<Box<Screen>>,
     budget: Arc<Budget>,
     dropped: Dropped,
     wakeups: Wakeups,
@@ -123,27 +125,27 @@ impl Queue {
     pub(crate) fn new(
         settings: Arc<QueueSettings>,
         defaults: &Defaults,
-        limits: Limits,
-        arrangement: &Arrangement,
+        terms: Terms,
         budget: Arc<Budget>,
     ) -> Queue {
         let mut messages = Messages::default();
-        messages.arrange(arrangement, &budget);
+        messages.arrange(&terms.arrangement, &budget);
         Queue {
             stamps: Stamps::of(&settings, defaults),
             messages,
             distributor: Distributor::default(),
             producers: Producers::default(),
-            policy: Policy::new(limits, settings.limit_policy),
+            policy: Policy::new(terms.limits, settings.limit_policy),
             alarm: Alarm::new(&settings, defaults),
             lifetime: Lifetime::new(&settings),
             counters: Counters::default(),
             transacted: None,
-            owner: None,
+            owner: NO_OWNER,
             deleted: false,
             taken_down: false,
             guests: 0,
             budget,
+            screen: terms.screen.map(Box::new),
             dropped: Dropped::default(),
             wakeups: Wakeups::new(),
             settings,
@@ -161,15 +163,16 @@ impl Queue {
         name: &str,
         settings: QueueSettings,
         defaults: &Defaults,
-        (limits, arrangement): (Limits, &Arrangement),
+        terms: Terms,
     ) -> Result<(), QueueError> {
-        self.rearrange(name, arrangement)?;
+        self.rearrange(name, &terms.arrangement)?;
+        self.screen = terms.screen.map(Box::new);
         self.stamps = Stamps::of(&settings, defaults);
-        self.policy.set_limits(limits, settings.limit_policy);
+        self.policy.set_limits(terms.limits, settings.limit_policy);
         self.lifetime.set_policy(&settings);
         self.alarm.set(&settings, defaults);
         if !settings.exclusive {
-            self.owner = None;
+            self.owner = NO_OWNER;
         }
         self.settings = Arc::new(settings);
         self.settle_down(now);
@@ -179,6 +182,7 @@ impl Queue {
     /// Adds the messages of a batch as far as the limits allow.
     pub(crate) fn enqueue(&mut self, now: Now, batch: &mut Batch, held_back: bool) -> Enqueued {
         let mut rejected = Vec::new();
+        self.counters.discard(batch.kept_out(), |discards| &mut discards.kept_out);
         self.find_names(batch);
         if self.deleted {
             let all = 0..batch.len() as u32;
@@ -227,11 +231,14 @@ impl Queue {
         &mut self,
         now: Now,
         name: &str,
-        options: ConsumerOptions,
+        mut options: ConsumerOptions,
     ) -> Result<ConsumerId, QueueError> {
         self.check_open(name)?;
+        if self.settings.browse_only {
+            options.mode = Mode::Browse;
+        }
         let locked = |reason| QueueError::Locked { name: name.to_owned(), reason };
-        if self.owner.is_some_and(|owner| owner != options.owner) {
+        if self.owner != NO_OWNER && self.owner != options.owner {
             return Err(locked("it belongs to another connection"));
         }
         if options.mode == Mode::Acquire {
@@ -243,7 +250,7 @@ impl Queue {
             }
         }
         if self.settings.exclusive {
-            self.owner = Some(options.owner);
+            self.owner = options.owner;
         }
         let is_acquirer = options.mode == Mode::Acquire;
         let id = self.distributor.add(options);
@@ -263,7 +270,7 @@ impl Queue {
         let outlives = self.settings.lifetime.is_none() || self.settings.auto_delete_delay_ms > 0;
         if self.distributor.len() == 0 && outlives {
             // A queue that outlives its owner is free for the next one.
-            self.owner = None;
+            self.owner = NO_OWNER;
         }
         self.settle_down(now);
     }
@@ -390,12 +397,13 @@ impl Queue {
             msg_depth: self.policy.messages() - transacted.room.messages,
             byte_depth: self.policy.bytes() - transacted.room.bytes,
             acquires: counters.acquires,
-            releases: counters.releases,
+            releases: discards.released,
             discards_ttl: discards.expired,
             discards_overflow: discards.refused,
             discards_ring: discards.dropped,
             discards_lvq: discards.replaced,
             discards_max_delivery: discards.spent,
+            discards_filter: discards.kept_out,
             discards_subscriber: discards.rejected,
             discards_purge: discards.purged,
             unacked_messages: self.messages.len() - self.messages.available().len(),
@@ -504,6 +512,13 @@ impl Queue {
         self.messages.naming()
     }
 
+    /// What keeps messages out, and the connection that the queue belongs to now.
+    pub(crate) fn screen(&self) -> (Option<Screen>, Option<u64>) {
+        let owner = Some(self.owner).filter(|owner| *owner != NO_OWNER);
+        let owner = owner.or_else(|| self.distributor.exclusive_owner());
+        (self.screen.as_deref().cloned(), owner)
+    }
+
     fn find_names(&self, batch: &mut Batch) {
         if let Some(naming) = self.naming() {
             // It has been done unless the settings have changed since.
@@ -587,3 +602,5 @@ impl Queue {
 
 /// So many expired messages are removed before the lock is released for others.
 const EXPIRED_AT_ONCE: u64 = 4096;
+/// An exclusive queue belongs to nobody, or the queue is not exclusive. No connection has this number.
+const NO_OWNER: u64 = u64::MAX;

@@ -140,7 +140,7 @@ impl Queue {
         };
         let returned = self.messages.release(run, hold.mark(), how, now.mono_ms);
         consumer.gave(hold, run, returned.messages);
-        self.counters.releases += returned.messages;
+        self.counters.discard(returned.messages, |discards| &mut discards.released);
         if returned.messages > 0 {
             self.distributor.released(run, self.messages.available());
         }

@@ -12,7 +12,7 @@ use crate::error::QueueError;
 use crate::message::{Batch, Segment, Taken};
 use crate::messages::{Compaction, Messages, Run};
 use crate::node::Node;
-use crate::settings::{Arrangement, Limits, QueueSettings};
+use crate::settings::{Limits, QueueSettings, Terms};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use mochila_wire::Now;
@@ -38,6 +38,8 @@ pub struct SharedQueue {
     timeout_ms: AtomicU64,
     /// Whether its messages have names, to be known without the lock.
     is_named: AtomicBool,
+    /// Whether some messages are kept out, to be known without the lock.
+    is_screened: AtomicBool,
     node: Weak<Node>,
     this: Weak<SharedQueue>,
     reservation: Reservation,
@@ -66,17 +68,19 @@ impl SharedQueue {
     pub(crate) fn new(
         name: &str,
         settings: Arc<QueueSettings>,
-        (limits, arrangement): (Limits, Arrangement),
+        terms: Terms,
         reservation: Reservation,
         node: &Arc<Node>,
     ) -> Arc<SharedQueue> {
         let budget = Arc::clone(node.budget());
-        let is_named = AtomicBool::new(arrangement.naming().is_some());
-        let queue = Queue::new(settings, node.defaults(), limits, &arrangement, budget);
+        let is_named = AtomicBool::new(terms.arrangement.naming().is_some());
+        let is_screened = AtomicBool::new(terms.screen.is_some());
+        let queue = Queue::new(settings, node.defaults(), terms, budget);
         Arc::new_cyclic(|this| SharedQueue {
             name: name.into(),
             queue: Mutex::new(queue),
             is_named,
+            is_screened,
             deleted: AtomicBool::new(false),
             marks: AtomicU8::new(0),
             timeout_ms: AtomicU64::new(NEVER),
@@ -141,10 +145,8 @@ impl SharedQueue {
     /// Adds the messages of a batch as far as the limits allow; empties the batch.
     pub fn enqueue(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
         if let Some(peer) = self.peer() {
-            peer.find_names(batch);
             return peer.bring(now, batch, false);
         }
-        self.find_names(batch);
         self.bring(now, batch, true)
     }
 
@@ -158,31 +160,39 @@ impl SharedQueue {
     /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
     pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
         if let Some(peer) = self.peer() {
-            peer.find_names(batch);
             return peer.bring(now, batch, false);
         }
-        self.find_names(batch);
         self.bring(now, batch, false)
     }
 
     /// The same with a batch that other queues get too: it stays as it is.
     pub(crate) fn offer_shared(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        if let Some(peer) = self.peer() {
-            peer.find_names(batch);
-            return peer.bring_shared(now, batch, false);
+        match self.peer() {
+            Some(peer) => peer.share(now, batch),
+            None => self.share(now, batch),
+        }
+    }
+
+    fn share(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        if self.is_screened.load(Ordering::Relaxed) {
+            // What is kept out here may enter elsewhere.
+            return self.bring(now, &mut batch.twin(), false);
         }
         self.find_names(batch);
         self.bring_shared(now, batch, false)
     }
 
     fn bring(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
+        self.screen(batch);
+        self.find_names(batch);
         let result = self.bring_shared(now, batch, held_back);
         batch.clear();
         result
     }
 
     fn bring_shared(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
-        let (enqueued, wakeups) = self.visit(|queue| queue.enqueue(now, batch, held_back));
+        let (mut enqueued, wakeups) = self.visit(|queue| queue.enqueue(now, batch, held_back));
+        batch.number(&mut enqueued.rejected);
         if enqueued.rejected.iter().any(|rejected| rejected.reason == Refusal::Overrun) {
             tracing::warn!(queue = &*self.name, "a queue was at its limit and has deleted itself");
         }
@@ -195,8 +205,13 @@ impl SharedQueue {
         batch: &mut Batch,
         is_held_back: bool,
     ) -> (Result<(Room, bool), Vec<Rejected>>, Wakeups) {
+        self.screen(batch);
         self.find_names(batch);
-        self.visit(|queue| queue.reserve(batch, is_held_back))
+        let (mut reserved, wakeups) = self.visit(|queue| queue.reserve(batch, is_held_back));
+        if let Err(rejected) = &mut reserved {
+            batch.number(rejected);
+        }
+        (reserved, wakeups)
     }
 
     /// Gives back room that was kept.
@@ -381,15 +396,29 @@ impl SharedQueue {
     pub fn set_settings(&self, now: Now, settings: QueueSettings) -> Result<Wakeups, QueueError> {
         let node = self.node.upgrade();
         let defaults = node.map(|node| *node.defaults()).unwrap_or_default();
-        let limits = Limits::of(&settings, &defaults)?;
-        let arrangement = Arrangement::of(&settings)?;
+        let terms = Terms::of(&settings, &defaults)?;
+        let is_screened = terms.screen.is_some();
         let (result, wakeups) = self.visit(|queue| {
-            queue.set_settings(now, &self.name, settings, &defaults, (limits, &arrangement))?;
+            queue.set_settings(now, &self.name, settings, &defaults, terms)?;
             // Relaxed: what is sent meanwhile is looked at again under the lock.
             self.is_named.store(queue.naming().is_some(), Ordering::Relaxed);
+            self.is_screened.store(is_screened, Ordering::Relaxed);
             Ok(())
         });
         result.map(|()| wakeups)
+    }
+
+    /// Arranges the messages of an ordinary queue as is asked for, if it has none yet; one that has
+    /// messages, or is no ordinary queue any more, stays what it is.
+    pub fn arrange(&self, now: Now, asked: &QueueSettings) -> Result<Wakeups, QueueError> {
+        let settings = self.settings();
+        if settings.arranges() || !asked.arranges() {
+            return Ok(Wakeups::new());
+        }
+        match self.set_settings(now, settings.arranged_like(asked)) {
+            Err(QueueError::NotEmpty { .. }) => Ok(Wakeups::new()),
+            result => result,
+        }
     }
 
     /// The link that made this queue is gone: its lifetime policy may say that it goes too.
@@ -449,6 +478,16 @@ impl SharedQueue {
     /// When the node's timers look at this queue; for them alone.
     pub(crate) fn timeout_ms(&self) -> &AtomicU64 {
         &self.timeout_ms
+    }
+
+    /// Keeps those messages of a batch out that are not to enter, while the queue is not locked.
+    fn screen(&self, batch: &mut Batch) {
+        if self.is_screened.load(Ordering::Relaxed) {
+            let (screen, owner) = lock(&self.queue).screen();
+            batch.screen(|message, connection| {
+                screen.as_ref().is_none_or(|screen| screen.lets_in(message, connection, owner))
+            });
+        }
     }
 
     /// Finds the names of a batch's messages, if the queue needs them, while it is not locked.

@@ -8,7 +8,6 @@ pub(crate) struct Counters {
     pub(crate) dequeued_messages: u64,
     pub(crate) dequeued_bytes: u64,
     pub(crate) acquires: u64,
-    pub(crate) releases: u64,
     pub(crate) most_consumers: u32,
     /// The node's memory is short, and the queue held so much when its producers were held back, at
     /// least 1; 0 if it is not. No count, but here it costs a queue nothing.
@@ -20,6 +19,8 @@ pub(crate) struct Counters {
 /// Messages that have not been dealt with by anybody, by the reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Discards {
+    /// These came back, and may have been dealt with later.
+    pub(crate) released: u64,
     pub(crate) expired: u64,
     pub(crate) refused: u64,
     pub(crate) rejected: u64,
@@ -27,6 +28,7 @@ pub(crate) struct Discards {
     pub(crate) dropped: u64,
     pub(crate) replaced: u64,
     pub(crate) spent: u64,
+    pub(crate) kept_out: u64,
 }
 
 impl Counters {
@@ -113,6 +115,8 @@ statistics! {
     discards_lvq = "discardsLvq",
     /// Messages that had been delivered in vain as often as they may.
     discards_max_delivery = "discardsMaxDelivery",
+    /// Messages that qpid.filter or no-local has kept out.
+    discards_filter = "discardsFilter",
     /// Messages that a consumer has rejected.
     discards_subscriber = "discardsSubscriber",
     /// Messages that were purged.

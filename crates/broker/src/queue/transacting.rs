@@ -89,6 +89,7 @@ impl Queue {
         self.policy.give_back(room);
         let room = Room::of(batch);
         self.policy.fill(room);
+        self.counters.discard(batch.kept_out(), |discards| &mut discards.kept_out);
         self.find_names(batch);
         let added = self.messages.enqueue(came, batch, |_, _| true);
         self.counters.enqueued_messages += added.len;

@@ -274,6 +274,34 @@ pub static ARGUMENTS: &[Argument] = &[
         read: |settings| settings.rebalances_groups.then_some(Argued::Flag(true)),
     },
     Argument {
+        name: "qpid.browse-only",
+        plain: "browse-only",
+        aliases: &["qpid.browse_only"],
+        kind: ArgumentKind::Flag,
+        doc: "Nobody takes messages out: consumers are shown them, as browsers are.",
+        write: |settings, value| settings.browse_only = value.flag(),
+        read: |settings| settings.browse_only.then_some(Argued::Flag(true)),
+    },
+    Argument {
+        name: "qpid.filter",
+        plain: "filter",
+        aliases: &[],
+        kind: ArgumentKind::Text,
+        doc: "A selector: messages that it does not match are accepted and do not enter the queue.",
+        write: |settings, value| settings.filter = value.name(),
+        read: |settings| settings.filter.clone().map(Argued::Name),
+    },
+    Argument {
+        name: "no-local",
+        plain: "no-local",
+        aliases: &["qpid.no-local", "no_local"],
+        kind: ArgumentKind::Flag,
+        doc: "Messages of the connection that the queue belongs to do not enter it; it belongs to \
+              one if it is exclusive, or is consumed from exclusively.",
+        write: |settings, value| settings.no_local = value.flag(),
+        read: |settings| settings.no_local.then_some(Argued::Flag(true)),
+    },
+    Argument {
         name: "qpid.last_value_queue_key",
         plain: "last-value-queue-key",
         aliases: &["lvq-key"],
@@ -367,6 +395,10 @@ impl QueueSettings {
     pub fn with_arguments(mut self, arguments: &Map) -> Result<QueueSettings, SettingsError> {
         for (key, value) in arguments.iter() {
             let name = key.as_str().unwrap_or_default();
+            if IGNORED.contains(&name) {
+                tracing::debug!(argument = name, "this argument changes nothing here");
+                continue;
+            }
             let argument = Argument::named(name).ok_or_else(|| SettingsError::UnknownArgument {
                 name: key.as_str().map_or_else(|| format!("{key:?}"), str::to_owned),
             })?;
@@ -428,6 +460,17 @@ const LIFETIMES: &[&str] = &[
 const LIMIT_POLICIES: &[&str] = &["reject", "block", "ring", "self-destruct", RING_STRICT];
 /// The property that old clients set.
 const LVQ_KEY: &str = "qpid.LVQ_key";
+/// Arguments that change nothing about the messages that a queue holds: how the store of an older
+/// broker keeps them, and how it takes part in a cluster.
+const IGNORED: &[&str] = &[
+    "qpid.file_count",
+    "qpid.file_size",
+    "qpid.efp_partition_num",
+    "qpid.efp_pool_file_size",
+    "qpid.wcache-page-size",
+    "qpid.wcache-num-pages",
+    "qpid.replicate",
+];
 const RING_STRICT: &str = "ring-strict";
 
 #[cfg(test)]
@@ -454,6 +497,15 @@ mod tests {
         let arguments = Map::new().with("qpid.max_cuont", Value::Uint(7));
         let error = QueueSettings::from_arguments(&arguments).unwrap_err();
         assert_eq!(error.to_string(), "'qpid.max_cuont' is not an argument of a queue");
+    }
+
+    #[test]
+    fn what_only_concerns_an_older_brokers_store_is_passed_over() {
+        let arguments = Map::new()
+            .with("qpid.file_count", Value::Uint(8))
+            .with("qpid.max_count", Value::Uint(7));
+        let settings = QueueSettings::from_arguments(&arguments).unwrap();
+        assert_eq!(settings, QueueSettings { max_count: Some(7), ..QueueSettings::default() });
     }
 
     #[test]

@@ -25,6 +25,10 @@ impl Arrangement {
         let values = Naming::of_keys(settings).map(Arc::new).map(Arrangement::LastValues);
         let asked = [(GROUPS, groups), (PRIORITIES, priorities), (LAST_VALUES, values)];
         let mut asked = asked.into_iter().filter_map(|(name, asked)| Some((name, asked?)));
+        if settings.browse_only && settings.shared_groups {
+            // Nobody would ever own a group.
+            return Err(SettingsError::Contradiction { one: GROUPS, other: "qpid.browse-only" });
+        }
         match (asked.next(), asked.next()) {
             (Some((one, _)), Some((other, _))) => Err(SettingsError::Contradiction { one, other }),
             (Some((_, arrangement)), None) => Ok(arrangement),

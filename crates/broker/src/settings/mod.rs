@@ -6,6 +6,8 @@ mod error;
 mod limits;
 mod naming;
 mod priorities;
+mod screen;
+mod terms;
 mod value;
 
 pub use argument::{ARGUMENTS, Argument};
@@ -17,6 +19,8 @@ pub(crate) use arrangement::Arrangement;
 pub(crate) use naming::{NameSource, Naming};
 
 pub(crate) use priorities::{Priorities, Turns};
+pub(crate) use screen::Screen;
+pub(crate) use terms::Terms;
 
 pub use mochila_wire::terminus::LifetimePolicy;
 
@@ -73,6 +77,12 @@ pub struct QueueSettings {
     pub default_group: Option<Box<str>>,
     /// Groups are shared out again when a consumer joins.
     pub rebalances_groups: bool,
+    /// Nobody takes messages: whoever consumes is shown them.
+    pub browse_only: bool,
+    /// Messages that this selector does not match are not let in.
+    pub filter: Option<Box<str>>,
+    /// Messages that come over the connection which the queue belongs to are not let in.
+    pub no_local: bool,
     /// Of messages with the same value of this application property only the last one is kept.
     pub last_value_key: Option<Box<str>>,
     /// Urgent messages are taken first; how many levels of urgency there are.
@@ -88,6 +98,26 @@ impl QueueSettings {
     pub(crate) fn most_deliveries(&self) -> u32 {
         let most = self.max_delivery_count.filter(|most| *most > 0);
         most.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX))
+    }
+
+    /// Whether messages stand to each other otherwise than as they came.
+    pub fn arranges(&self) -> bool {
+        self.shared_groups || self.last_value_key.is_some() || self.priorities.is_some()
+    }
+
+    /// These settings with messages arranged as others ask for.
+    pub(crate) fn arranged_like(&self, other: &QueueSettings) -> QueueSettings {
+        QueueSettings {
+            shared_groups: other.shared_groups,
+            group_header_key: other.group_header_key.clone(),
+            default_group: other.default_group.clone(),
+            rebalances_groups: other.rebalances_groups,
+            last_value_key: other.last_value_key.clone(),
+            priorities: other.priorities,
+            fairshare: other.fairshare,
+            fairshare_of: other.fairshare_of,
+            ..self.clone()
+        }
     }
 }
 

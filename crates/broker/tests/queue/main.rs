@@ -19,6 +19,7 @@ mod property;
 mod redirect;
 mod registry;
 mod ring;
+mod screening;
 mod selecting;
 mod selecting_model;
 mod self_destruct;

@@ -258,7 +258,7 @@ fn a_browser_that_could_not_pass_messages_on_sees_them_again() {
 }
 
 /// Sends one message over a connection.
-fn send_over(bench: &QueueBench, connection: u64, message: &Message) {
+pub(crate) fn send_over(bench: &QueueBench, connection: u64, message: &Message) {
     let bytes = message.to_bytes();
     let sections = scan(&bytes, &Limits::DEFAULT).unwrap();
     let mut builder = BatchBuilder::new();

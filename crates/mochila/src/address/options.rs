@@ -140,6 +140,11 @@ impl Node {
         })
     }
 
+    /// Whether it says what the node is like, beyond what kind of node it is.
+    pub(super) fn is_described(&self) -> bool {
+        !self.properties.is_empty()
+    }
+
     /// The node properties of the terminus.
     pub(super) fn all_properties(&self) -> Map {
         let mut all = Map::new();

@@ -63,7 +63,10 @@ impl Address {
         }
         capabilities.extend(node.kind.map(|kind| Symbol::from_static(kind.name())));
         capabilities.extend(node.durable.then_some(DURABLE));
-        let describes = temporary || (named && (create || assert));
+        // Whoever says nothing about creating the node describes it all the same: one that is there
+        // and has had no messages may still become what is asked for.
+        let declares = node.is_described() && self.policy("create")?.is_none();
+        let describes = temporary || (named && (create || assert || declares));
         let filters = self.filters(&link)?;
         let browse = self.browses()?;
         let assertion = assert.then(|| Assertion {
@@ -302,6 +305,19 @@ mod tests {
         assert_eq!(sender.target.dynamic_node_properties, None);
         let receiver = plan(text, Role::Receiver);
         assert_eq!(names(&receiver.source.capabilities), ["create-on-demand"]);
+    }
+
+    #[test]
+    fn a_node_that_nobody_is_to_create_is_described_if_it_is_declared() {
+        let text = "q; {node: {x-declare: {arguments: {qpid.shared_msg_group: 1}}}}";
+        let source = plan(text, Role::Receiver).source;
+        assert!(source.capabilities.is_empty() && !source.dynamic);
+        let expected = Map::new().with("qpid.shared_msg_group", 1_i64);
+        assert_eq!(source.dynamic_node_properties, Some(expected));
+        assert_eq!(
+            plan("q; {node: {type: queue}}", Role::Receiver).source.dynamic_node_properties,
+            None
+        );
     }
 
     #[test]

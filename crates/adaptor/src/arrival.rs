@@ -43,7 +43,7 @@ pub(crate) enum Place<'a> {
     /// A queue.
     Queue {
         queue: &'a Arc<SharedQueue>,
-        /// The queue gives this sender its credit.
+        /// The sender has sent it on credit, and had not been told that this queue has no room.
         is_held_back: bool,
     },
     /// An exchange.
@@ -58,9 +58,10 @@ impl Place<'_> {
     #[inline]
     fn is(self, to: &To) -> bool {
         match (self, to) {
-            (Place::Queue { queue, .. }, To::Queue { queue: other, .. }) => {
-                Arc::ptr_eq(queue, other)
-            }
+            (
+                Place::Queue { queue, is_held_back },
+                To::Queue { queue: other, is_held_back: others },
+            ) => Arc::ptr_eq(queue, other) && is_held_back == *others,
             (
                 Place::Exchange { exchange, key },
                 To::Exchange { exchange: other, key: other_key },
@@ -163,6 +164,8 @@ pub(crate) struct Landed {
     pub(crate) is_refused: bool,
     /// The queue, or every queue that messages went to, gives no credit now.
     pub(crate) is_closed: bool,
+    /// That queue, if it was one.
+    pub(crate) closed: Option<Arc<SharedQueue>>,
     /// The mean size of the messages.
     pub(crate) message_bytes: u64,
     /// What became of messages for an exchange.
@@ -241,6 +244,7 @@ impl Arrivals {
             link: route.link,
             is_refused: true,
             is_closed: true,
+            closed: None,
             message_bytes: 0,
             published: None,
         };
@@ -269,6 +273,11 @@ impl Arrivals {
             }
         }
         self.deliveries.clear();
+        if landed.is_closed
+            && let To::Queue { queue, .. } = route.to
+        {
+            landed.closed = Some(queue);
+        }
         Some(landed)
     }
 }

@@ -27,6 +27,8 @@ pub struct Connection {
     pub(crate) links: Links,
     /// Links that may have something to send.
     pub(crate) ready: VecDeque<LinkId>,
+    /// Senders to any address that a queue without room holds back for a while.
+    pub(crate) held: Vec<LinkId>,
     /// Links with as many unsettled deliveries as there may be.
     pub(crate) full: Vec<LinkId>,
     pub(crate) record: Arc<ConnectionRecord>,
@@ -66,6 +68,7 @@ impl Connection {
             node,
             links: Links::default(),
             ready: VecDeque::new(),
+            held: Vec::new(),
             full: Vec::new(),
             record,
             waker,
@@ -111,13 +114,40 @@ impl Connection {
             let (transactions, ends) = self.transactions(scratch);
             transactions.handle_timeout(now, timeout_ms, &rations, ends);
         }
+        self.let_go(now, scratch);
     }
 
     /// When [`handle_timeout`](Connection::handle_timeout) has something to do, on the monotonic
     /// clock.
     pub fn next_timeout_ms(&self) -> Option<u64> {
-        let times = [self.engine.next_timeout_ms(), self.transactions.next_timeout_ms()];
+        let times = [
+            self.engine.next_timeout_ms(),
+            self.transactions.next_timeout_ms(),
+            self.held.iter().filter_map(|id| self.held_until_ms(*id)).min(),
+        ];
         times.into_iter().flatten().min()
+    }
+
+    fn held_until_ms(&self, id: LinkId) -> Option<u64> {
+        match &self.links.get(id)?.end {
+            End::Incoming(incoming) => match &incoming.destination {
+                Destination::Anonymous(relay) => relay.next_timeout_ms(),
+                _ => None,
+            },
+            End::Outgoing(_) => None,
+        }
+    }
+
+    /// Lets senders go on that have waited long enough for one of many queues.
+    fn let_go(&mut self, now: Now, scratch: &mut Scratch) {
+        for id in std::mem::take(&mut self.held) {
+            match self.held_until_ms(id) {
+                // It is entered again if it has to wait for another queue.
+                Some(until_ms) if until_ms <= now.mono_ms => self.grant_credit(now, id, scratch),
+                Some(_) => self.held.push(id),
+                None => {}
+            }
+        }
     }
 
     /// Somebody had something for one of the links, or for the connection.

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use mochila_broker::{
-    Fault, MessageMeta, ProducerId, Published, Publisher, Refusal, SharedQueue, Wakeups, Want,
+    Fault, MessageMeta, ProducerId, Published, Publisher, Refusal, SharedQueue, Waker, Wakeups,
+    Want,
 };
 use mochila_engine::{self as engine, LinkId, TransferEvent};
 use mochila_wire::performative::ReceiverSettleMode;
@@ -10,8 +11,9 @@ use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 use crate::arrival::{Answer, Arrival, Landing, Place, Route, Sender};
 use crate::connection::Connection;
 use crate::inspection::{self, Inspection};
-use crate::node::{COORDINATOR, Located, MANAGEMENT};
+use crate::node::{COORDINATOR, MANAGEMENT};
 use crate::partial::{LARGE_BYTES, PartError, Partial};
+use crate::relay::Relay;
 use crate::{Scratch, refusal};
 
 /// Our end of a link on which the peer sends.
@@ -25,6 +27,8 @@ pub(crate) struct Incoming {
     pub(crate) settle_mode: ReceiverSettleMode,
     /// How large the messages are that come, the large ones remembered for a while.
     pub(crate) message_bytes: u64,
+    /// A message was rejected for want of room, and there has been no credit since.
+    pub(crate) was_refused: bool,
 }
 
 /// Where the messages of a link go.
@@ -33,8 +37,8 @@ pub(crate) enum Destination {
     Queue { queue: Arc<SharedQueue>, producer: ProducerId },
     /// To the queues that are bound to an exchange.
     Exchange(Box<Publisher>),
-    /// Each to the address it names; the last one is remembered.
-    Anonymous { last: Option<(String, Located)> },
+    /// Each to the address it names.
+    Anonymous(Relay),
     /// To `$management`.
     Management,
     /// To the coordinator of transactions.
@@ -117,20 +121,19 @@ impl Connection {
             Destination::Exchange(publisher) => {
                 Place::Exchange { exchange: publisher.exchange(), key: publisher.key() }
             }
-            Destination::Anonymous { last } => {
+            Destination::Anonymous(relay) => {
                 let to = sections.to(bytes).unwrap_or_default();
                 if to == MANAGEMENT {
                     return self.handle_request(now, buffer, sender, &arrival, scratch);
                 }
-                let known = last.as_ref().is_some_and(|(name, at)| name == to && !at.is_gone());
-                if !known {
+                if !relay.knows(to) {
                     match self.node.locate(to) {
-                        Ok(at) => *last = Some((to.to_owned(), at)),
+                        Ok(at) => relay.remember(to, at),
                         Err(error) => return self.refuse_delivery(now, sender, error, scratch),
                     }
                 }
-                match last {
-                    Some((_, at)) => at.place(),
+                match relay.place() {
+                    Some(place) => place,
                     None => return,
                 }
             }
@@ -169,7 +172,12 @@ impl Connection {
         let Some(incoming) = self.links.incoming(link) else { return };
         incoming.note_size(landed.message_bytes);
         let message_bytes = incoming.message_bytes;
+        incoming.was_refused |= landed.is_refused;
         let is_closed = landed.is_closed || is_stopped;
+        if let Destination::Anonymous(relay) = &mut incoming.destination {
+            let waker = || Waker::new(Arc::clone(&self.waker), link.index() as u32);
+            scratch.wakeups.merge(relay.note_landed(now, landed.closed, waker));
+        }
         if landed.is_refused || is_closed || message_bytes >= LARGE_BYTES {
             self.lower_credit(now, link, message_bytes, scratch);
         }
@@ -227,8 +235,8 @@ impl Connection {
         let window = self.node.settings.credit_window;
         let incoming = self.links.incoming(id)?;
         let message_bytes = incoming.message_bytes.max(message_bytes);
-        let want = Want { credit: window, message_bytes };
-        Some(match &mut incoming.destination {
+        let want = Want { credit: window, message_bytes, was_refused: incoming.was_refused };
+        let granted = match &mut incoming.destination {
             Destination::Queue { queue, producer } => {
                 let (granted, wakeups) = queue.grant(now, *producer, &want);
                 scratch.wakeups.merge(wakeups);
@@ -239,10 +247,18 @@ impl Connection {
                 scratch.wakeups.merge(wakeups);
                 granted
             }
-            Destination::Anonymous { .. }
-            | Destination::Management
-            | Destination::Coordinator { .. } => window,
-        })
+            Destination::Anonymous(relay) => {
+                let (granted, wakeups) = relay.grant(now, &want);
+                scratch.wakeups.merge(wakeups);
+                if relay.next_timeout_ms().is_some() && !self.held.contains(&id) {
+                    self.held.push(id);
+                }
+                granted
+            }
+            Destination::Management | Destination::Coordinator { .. } => window,
+        };
+        incoming.was_refused &= granted == 0;
+        Some(granted)
     }
 
     /// Takes in a frame that is not a whole delivery.
@@ -337,7 +353,7 @@ impl Destination {
         match self {
             Destination::Queue { queue, .. } => queue.is_deleted(),
             Destination::Exchange(publisher) => publisher.exchange().is_deleted(),
-            Destination::Anonymous { .. }
+            Destination::Anonymous(_)
             | Destination::Management
             | Destination::Coordinator { .. } => false,
         }
@@ -353,7 +369,7 @@ impl Destination {
         match self {
             Destination::Queue { queue, .. } => queue.refuses(message_bytes),
             Destination::Exchange(_)
-            | Destination::Anonymous { .. }
+            | Destination::Anonymous(_)
             | Destination::Management
             | Destination::Coordinator { .. } => None,
         }
@@ -364,7 +380,7 @@ impl Destination {
         match self {
             Destination::Queue { queue, .. } => queue.name(),
             Destination::Exchange(publisher) => publisher.exchange().name(),
-            Destination::Anonymous { .. } => "",
+            Destination::Anonymous(_) => "",
             Destination::Management => MANAGEMENT,
             Destination::Coordinator { .. } => COORDINATOR,
         }
@@ -396,9 +412,8 @@ impl Incoming {
                     wakeups.merge(exchange.delete(<_>::default()).unwrap_or_default());
                 }
             }
-            Destination::Anonymous { .. }
-            | Destination::Management
-            | Destination::Coordinator { .. } => {}
+            Destination::Anonymous(relay) => relay.give_up(now, wakeups),
+            Destination::Management | Destination::Coordinator { .. } => {}
         }
     }
 }

@@ -17,6 +17,7 @@ mod partial;
 mod pledging;
 mod ration;
 mod refusal;
+mod relay;
 mod requests;
 mod scratch;
 mod settlement;

@@ -37,7 +37,7 @@ impl End {
             End::Incoming(incoming) => match &incoming.destination {
                 Destination::Queue { queue, .. } => Some(queue),
                 Destination::Exchange(_)
-                | Destination::Anonymous { .. }
+                | Destination::Anonymous(_)
                 | Destination::Management
                 | Destination::Coordinator { .. } => None,
             },
@@ -52,7 +52,7 @@ impl End {
             End::Incoming(incoming) => match &incoming.destination {
                 Destination::Exchange(publisher) => Some(publisher.exchange()),
                 Destination::Queue { .. }
-                | Destination::Anonymous { .. }
+                | Destination::Anonymous(_)
                 | Destination::Management
                 | Destination::Coordinator { .. } => None,
             },

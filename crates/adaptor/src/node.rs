@@ -4,7 +4,6 @@ use mochila_broker::{Broker, Exchange, SharedQueue};
 use mochila_management::Management;
 use mochila_wire::{AmqpError, Limits};
 
-use crate::arrival::Place;
 use crate::{LargeFiles, Rations};
 
 /// What all connections of a node share.
@@ -86,16 +85,6 @@ impl Located {
         match self {
             Located::Queue(queue) => queue.is_deleted(),
             Located::Exchange { exchange, .. } => exchange.is_deleted(),
-        }
-    }
-
-    /// The same, for messages of somebody whom nobody holds back.
-    pub(crate) fn place(&self) -> Place<'_> {
-        match self {
-            Located::Queue(queue) => Place::Queue { queue, is_held_back: false },
-            Located::Exchange { exchange, key } => {
-                Place::Exchange { exchange, key: key.as_deref() }
-            }
         }
     }
 }

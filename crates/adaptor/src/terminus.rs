@@ -226,7 +226,7 @@ impl Connection {
         let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
         let destination = match asked.address.as_deref() {
             Some(MANAGEMENT) if !asked.dynamic => Destination::Management,
-            None | Some("") if !asked.dynamic => Destination::Anonymous { last: None },
+            None | Some("") if !asked.dynamic => Destination::Anonymous(<_>::default()),
             _ => {
                 let wanted = Wanted::of_target(asked);
                 if let Some(at) = self.node.exchange_for(&wanted)? {
@@ -260,6 +260,7 @@ impl Connection {
             owns_node,
             settle_mode,
             message_bytes: 0,
+            was_refused: false,
         });
         self.insert_link(id, end, record, scratch);
         self.grant_credit(now, id, scratch);
@@ -282,6 +283,7 @@ impl Connection {
             owns_node: false,
             settle_mode,
             message_bytes: 0,
+            was_refused: false,
         });
         self.insert_link(id, end, record, scratch);
         self.grant_credit(now, id, scratch);

@@ -1,7 +1,8 @@
 //! Senders that respect their credit are held back, and not rejected.
 
-use crate::bench::{Bench, Link, bytes_of};
-use mochila_wire::DeliveryState;
+use crate::bench::{Bench, Client, Link, bytes_of, pattern};
+use mochila_engine::AttachRequest;
+use mochila_wire::{DeliveryState, Encode, Message, Source, Target};
 
 /// A node on which everything is a thousandth as large as usual.
 fn small_node(max_bytes: u64) -> Bench {
@@ -135,7 +136,8 @@ fn whatever_the_sizes_a_sender_that_respects_its_credit_is_never_rejected() {
     }
 }
 
-/// A few senders, a limit, and messages of any size that the queue can hold.
+/// A few senders, some of which could send elsewhere too, a limit, and messages of any size that the
+/// queue can hold.
 fn send_anything(dice: &mut Dice) {
     let max_bytes = 10_000 + dice.below(1_000_000);
     let mut bench = small_node(max_bytes);
@@ -145,15 +147,24 @@ fn send_anything(dice: &mut Dice) {
     }
     let name = bench.queue_names().remove(0);
     let clients: Vec<_> = (0..1 + dice.below(4)).map(|_| bench.client()).collect();
-    let senders: Vec<_> = clients.iter().map(|client| bench.sender(*client, &name)).collect();
+    let mut attach = |client: &Client| match dice.below(3) {
+        0 => {
+            let (source, target) = (Source::default(), Target::default());
+            bench.attach(*client, AttachRequest::sender("relay", source, target.into()))
+        }
+        _ => bench.sender(*client, &name),
+    };
+    let senders: Vec<_> = clients.iter().map(&mut attach).collect();
     let receiver = bench.receiver(clients[0], &name, 0);
     let mut sent = 0;
     for _ in 0..60 {
         let sender = senders[dice.below(senders.len() as u64) as usize];
         let magnitude = 1 << (1 + dice.below(20));
-        let size = 1 + dice.below(magnitude.min(max_bytes - 100));
+        let mut message =
+            Message::of_data(pattern(1 + dice.below(magnitude.min(max_bytes - 200)) as usize));
+        message.properties_mut().to = Some(name.as_str().into());
         let most = 1 + dice.below(20) as u32;
-        sent += send_all(&mut bench, sender, &bytes_of(size as usize), most) as usize;
+        sent += send_all(&mut bench, sender, &message.to_bytes(), most) as usize;
         if dice.below(2) == 0 {
             bench.run();
         }

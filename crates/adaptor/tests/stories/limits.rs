@@ -82,6 +82,33 @@ fn b22_a_queue_that_rejects_takes_the_credit_back_and_gives_it_again_when_there_
 }
 
 #[test]
+fn b22_a_sender_that_comes_to_a_queue_that_rejects_is_told_once_and_then_waits() {
+    let mut bench = Bench::new();
+    let (client, first) = limited(&mut bench, 2);
+    for _ in 0..3 {
+        bench.send(first, &text("m"));
+    }
+    let late = bench.sender(client, "q");
+    assert_eq!((bench.credit(first), bench.credit(late)), (0, 1));
+    bench.send(late, &text("m"));
+    let error = rejected(bench.states(late).remove(0));
+    assert!(error.description.unwrap().contains("as many messages as it may"));
+    assert_eq!((bench.credit(first), bench.credit(late)), (0, 0));
+    let receiver = bench.receiver(client, "q", 0);
+    consume(&mut bench, receiver, 2);
+    assert!(bench.credit(first) > 1 && bench.credit(late) > 1, "there is room for both");
+    bench.told(first);
+    for _ in 0..3 {
+        bench.send(first, &text("m"));
+    }
+    assert_eq!(bench.credit(first), 0);
+    assert!(bench.credit(late) > 0, "it has not been told this time");
+    bench.send(late, &text("m"));
+    rejected(bench.states(late).remove(0));
+    assert_eq!(bench.credit(late), 0);
+}
+
+#[test]
 fn a_message_that_is_larger_than_its_queue_may_be_is_rejected_and_others_are_not() {
     let mut bench = Bench::new();
     bench.create("q", |settings| settings.max_bytes = Some(5_000));

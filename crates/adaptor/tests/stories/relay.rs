@@ -103,26 +103,143 @@ fn many_addresses_in_turn_do_not_use_up_the_links_credit() {
     assert_eq!(bench.told(relay).len(), 100);
 }
 
-#[test]
-fn a_full_queue_rejects_what_a_relay_brings_and_others_take_theirs() {
-    let mut bench = Bench::new();
-    for (name, policy) in [("rejecting", "reject"), ("blocking", "block")] {
-        let arguments =
-            mochila_wire::Map::new().with("qpid.max_count", 2u32).with("qpid.policy_type", policy);
-        let settings = mochila_broker::QueueSettings::from_arguments(&arguments).unwrap();
-        bench.node.broker.create(name, settings).unwrap();
+/// A relay that has filled a queue for ten messages, one after the other, as far as it could.
+fn held_by_a_full_queue(bench: &mut Bench) -> (Client, Link) {
+    bench.create("full", |settings| settings.max_count = Some(10));
+    let client = bench.client();
+    let relay = relay(bench, client);
+    while bench.credit(relay) > 0 {
+        bench.send(relay, &addressed("full"));
     }
+    assert_eq!(bench.states(relay), [const { DeliveryState::Accepted }; 9], "more than 80 %");
+    (client, relay)
+}
+
+fn consume(bench: &mut Bench, receiver: Link, count: u32) {
+    bench.grant(receiver, count);
+    let got = bench.got(receiver);
+    bench.accept(&got);
+}
+
+#[test]
+fn a_queue_without_room_holds_a_relay_back_until_it_has_some() {
+    let mut bench = Bench::new();
+    let (client, relay) = held_by_a_full_queue(&mut bench);
+    let numbers = bench.numbers("full");
+    assert_eq!((numbers.producers_waiting, numbers.producer_count), (1, 0));
+    let receiver = bench.receiver(client, "full", 0);
+    consume(&mut bench, receiver, 2);
+    assert_eq!(bench.credit(relay), 0, "seven are not less than 70 %");
+    consume(&mut bench, receiver, 1);
+    assert_eq!(bench.credit(relay), 1_000);
+    assert_eq!(bench.numbers("full").producers_waiting, 0);
+    bench.send(relay, &addressed("full"));
+    assert_eq!(bench.states(relay), [DeliveryState::Accepted]);
+    bench.expect_nothing_left();
+}
+
+#[test]
+fn what_a_relay_had_sent_before_it_was_held_back_is_taken_beyond_the_limit() {
+    let mut bench = Bench::new();
+    bench.create("full", |settings| settings.max_count = Some(10));
     let client = bench.client();
     let relay = relay(&mut bench, client);
-    for queue in ["rejecting", "blocking"] {
-        for _ in 0..10 {
-            bench.send(relay, &addressed(queue));
-        }
-        let rejected = bench.states(relay).into_iter().filter(|s| *s != DeliveryState::Accepted);
-        let conditions: Vec<_> = rejected.map(rejection).collect();
-        assert_eq!(conditions, [condition::RESOURCE_LIMIT_EXCEEDED; 8], "{queue}");
-        assert_eq!(bench.depth(queue), 2);
+    for _ in 0..20 {
+        let message = mochila_wire::Encode::to_bytes(&addressed("full"));
+        bench.post(relay, &Default::default(), &message);
     }
-    bench.send(relay, &addressed("other"));
-    assert_eq!(bench.states(relay), [DeliveryState::Accepted]);
+    bench.run();
+    assert_eq!(bench.states(relay), [const { DeliveryState::Accepted }; 20]);
+    assert_eq!(bench.credit(relay), 0);
+    bench.advance(250);
+    bench.send(relay, &addressed("full"));
+    let rejected = bench.states(relay).remove(0);
+    assert_eq!(rejection(rejected), condition::RESOURCE_LIMIT_EXCEEDED, "it was not under way");
+}
+
+#[test]
+fn a_queue_that_nobody_empties_does_not_stop_messages_for_others_for_ever() {
+    let mut bench = Bench::new();
+    let (_, relay) = held_by_a_full_queue(&mut bench);
+    let mut others = 0;
+    for hold_ms in [250, 500, 1_000, 2_000, 4_000, 8_000, 8_000] {
+        bench.advance(hold_ms - 1);
+        assert_eq!(bench.credit(relay), 0, "it is held for {hold_ms} ms");
+        bench.advance(1);
+        assert_eq!(bench.credit(relay), 1, "one message shows where they go");
+        for _ in 0..100 {
+            bench.send(relay, &addressed("other"));
+        }
+        others += 100;
+        assert!(bench.credit(relay) > 500, "there is room where they go");
+        assert_eq!(bench.states(relay), [const { DeliveryState::Accepted }; 100]);
+        bench.send(relay, &addressed("full"));
+        assert_eq!(bench.told(relay).len(), 1);
+    }
+    assert_eq!((bench.depth("full"), bench.depth("other")), (10, others));
+    bench.expect_nothing_left();
+}
+
+#[test]
+fn after_a_queue_has_had_room_a_relay_is_held_for_a_short_time_again() {
+    let mut bench = Bench::new();
+    let (client, relay) = held_by_a_full_queue(&mut bench);
+    bench.advance(250);
+    bench.send(relay, &addressed("full"));
+    bench.advance(250);
+    assert_eq!(bench.credit(relay), 0, "the second time it is longer");
+    let receiver = bench.receiver(client, "full", 0);
+    consume(&mut bench, receiver, 10);
+    assert_eq!(bench.credit(relay), 1_000);
+    while bench.credit(relay) > 0 {
+        bench.send(relay, &addressed("full"));
+    }
+    bench.advance(250);
+    assert_eq!(bench.credit(relay), 1);
+}
+
+#[test]
+fn a_relay_is_held_by_one_full_queue_after_the_other() {
+    let mut bench = Bench::new();
+    let (client, relay) = held_by_a_full_queue(&mut bench);
+    bench.create("second", |settings| settings.max_count = Some(1));
+    bench.advance(250);
+    for to in ["other", "second", "second"] {
+        bench.send(relay, &addressed(to));
+    }
+    assert_eq!(bench.credit(relay), 0);
+    let receiver = bench.receiver(client, "full", 0);
+    consume(&mut bench, receiver, 9);
+    assert_eq!(bench.credit(relay), 0, "the second has no room yet");
+    bench.node.broker.delete("second", <_>::default()).unwrap().perform();
+    bench.run();
+    assert_eq!(bench.credit(relay), 1_000);
+    bench.expect_nothing_left();
+}
+
+#[test]
+fn a_relay_that_goes_while_it_is_held_leaves_nothing_behind() {
+    let mut bench = Bench::new();
+    let (_, _) = held_by_a_full_queue(&mut bench);
+    bench.expect_nothing_left();
+}
+
+#[test]
+fn a_queue_with_flow_control_off_rejects_what_a_relay_brings_and_then_holds_it_back() {
+    let mut bench = Bench::new();
+    bench.create("full", |settings| {
+        settings.max_count = Some(2);
+        settings.flow_stop_count = Some(0);
+    });
+    let client = bench.client();
+    let relay = relay(&mut bench, client);
+    for _ in 0..3 {
+        bench.send(relay, &addressed("full"));
+    }
+    let rejected = bench.states(relay).pop().unwrap();
+    assert_eq!(rejection(rejected), condition::RESOURCE_LIMIT_EXCEEDED);
+    assert_eq!((bench.credit(relay), bench.depth("full")), (0, 2));
+    let receiver = bench.receiver(client, "full", 0);
+    consume(&mut bench, receiver, 1);
+    assert_eq!(bench.credit(relay), 1_000);
 }

@@ -311,8 +311,8 @@ impl Queue {
         }
     }
 
-    /// The credit that a producer may have which wants so much; if 0, it is called when it may
-    /// have some.
+    /// The credit that a producer may have which wants so much; if that is 0, or the queue has no
+    /// room, it is called when it may have some.
     pub(crate) fn grant(&mut self, now: Now, id: ProducerId, want: &Want) -> u32 {
         if self.deleted || !self.producers.contains(id) {
             return 0;
@@ -322,7 +322,8 @@ impl Queue {
             0
         } else if self.policy.is_closed() {
             self.producers.wait(id);
-            0
+            // Whoever does not know yet that messages are rejected here may learn it.
+            u32::from(self.policy.is_rejecting() && !want.was_refused)
         } else if self.wait_for_memory(id) {
             0
         } else {

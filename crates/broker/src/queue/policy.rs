@@ -18,7 +18,8 @@ use std::fmt;
 /// ```
 ///
 /// Without thresholds, a queue that has had to reject a message stops its producers until there is
-/// room again: they would only send it once more.
+/// room again: they would only send it once more. Those who have not been rejected get credit for one
+/// message, so that they are told too.
 #[derive(Debug)]
 pub(crate) struct Policy {
     limits: Limits,
@@ -138,6 +139,11 @@ impl Policy {
     /// True if producers get no credit.
     pub(crate) fn is_closed(&self) -> bool {
         self.stopped || self.full
+    }
+
+    /// True if producers get no credit because a message was rejected, and not in time before.
+    pub(crate) fn is_rejecting(&self) -> bool {
+        self.full && !self.stopped && self.kind == LimitPolicy::Reject
     }
 
     /// Lets messages in, all of them: false if one by one has to be asked.

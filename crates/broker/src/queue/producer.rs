@@ -19,12 +19,14 @@ pub struct Want {
     pub credit: u32,
     /// How large the messages are that it sends, as far as that is known.
     pub message_bytes: u64,
+    /// A message of its has been rejected since it last had credit: it knows that there is no room.
+    pub was_refused: bool,
 }
 
 impl Want {
     /// So much credit, for messages as they come.
     pub fn credit(credit: u32) -> Want {
-        Want { credit, message_bytes: 0 }
+        Want { credit, ..Want::default() }
     }
 }
 
@@ -38,8 +40,8 @@ pub(crate) struct Producers {
 #[derive(Debug)]
 struct Producer {
     waker: Waker,
-    /// It sends to an exchange, and gets its credit here because all that it sends comes here. It
-    /// does not keep the queue in use.
+    /// It sends to an exchange, and gets its credit here because all that it sends comes here; or to
+    /// many queues, and waits for this one. It does not keep the queue in use.
     is_guest: bool,
     /// Where it stands in the queue's line.
     place: Option<Place>,

@@ -369,8 +369,9 @@ impl SharedQueue {
         self.visit(|queue| queue.attach_producer(now, &self.name, waker)).0
     }
 
-    /// Adds a producer that sends to an exchange: it gets credit, and does not keep the queue in use.
-    pub(crate) fn attach_guest(&self, waker: Waker) -> Result<ProducerId, QueueError> {
+    /// Adds a producer that is no link of the queue, and does not keep it in use: one that sends to
+    /// an exchange, or to many queues.
+    pub fn attach_guest(&self, waker: Waker) -> Result<ProducerId, QueueError> {
         self.visit(|queue| queue.attach_guest(&self.name, waker)).0
     }
 
@@ -379,9 +380,9 @@ impl SharedQueue {
         self.visit(|queue| queue.detach_producer(now, id)).1
     }
 
-    /// How much credit a producer may have: the absolute link credit, from now
-    /// on. With 0 it stands in line, and is woken in its turn when the queue, or the node's memory,
-    /// has room; then it has to ask again, or to detach.
+    /// How much credit a producer may have: the absolute link credit, from now on. With 0, or with
+    /// 1 to be told that there is no room, it stands in line, and is woken in its turn when the
+    /// queue, or the node's memory, has room; then it has to ask again, or to detach.
     pub fn grant(&self, now: Now, id: ProducerId, want: &Want) -> (u32, Wakeups) {
         if let Some(peer) = self.peer().filter(|_| want.credit > 0) {
             // One lock after the other.

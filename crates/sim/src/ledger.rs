@@ -39,7 +39,7 @@ pub(crate) struct QueueRules {
     pub(crate) forgets: bool,
     /// It may be deleted and made again, and its numbers begin anew.
     pub(crate) restarts: bool,
-    /// Failed deliveries are counted for messages that no client has seen.
+    /// What links had when they went counts as failed, although no client has seen it.
     pub(crate) counts_unseen: bool,
 }
 
@@ -114,6 +114,20 @@ impl Ledger {
     pub(crate) fn open_account(&mut self) {
         self.accounts.push(Account::default());
         self.tally.connections += 1;
+    }
+
+    /// Receivers of a connection may take from these queues.
+    pub(crate) fn takes_from<'a>(
+        &mut self,
+        connection: ConnectionNo,
+        queues: impl Iterator<Item = &'a str>,
+    ) {
+        self.accounts[connection.0].queues = queues.map(str::to_owned).collect();
+    }
+
+    /// A client closes its connection.
+    pub(crate) fn leaves(&mut self, connection: ConnectionNo) {
+        self.accounts[connection.0].say(Said::Closed);
     }
 
     /// Writes a new message.
@@ -269,6 +283,7 @@ impl Ledger {
                     let is_done = self.entries[no.0].conclude(verdict);
                     self.tally.done += u64::from(is_done);
                 }
+                Said::Closed => self.accounts[connection.0].has_left = true,
             }
         }
     }
@@ -281,10 +296,19 @@ impl Ledger {
             match said {
                 Said::SentSettled(no) => self.entries[no.0].may_be_lost = true,
                 Said::Settled(no, _) => self.entries[no.0].may_be_done = true,
+                Said::Closed => {}
             }
         }
         for no in std::mem::take(&mut account.holds) {
             self.entries[no.0].holder = None;
+        }
+        let queues = std::mem::take(&mut account.queues);
+        if !account.has_left {
+            // What it had counts as delivered in vain, and that may be what it has not seen.
+            let may_have_failed = |entry: &&mut Entry| queues.contains(&entry.queue);
+            for entry in self.entries.iter_mut().filter(may_have_failed) {
+                entry.most_failures += 1;
+            }
         }
     }
 
@@ -318,4 +342,88 @@ pub(crate) struct Delivered {
     pub(crate) sender: SenderNo,
     /// Nobody had acquired it before.
     pub(crate) is_first: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use mochila_wire::{Encode, Message};
+
+    use super::*;
+
+    const FIRST: ConnectionNo = ConnectionNo(0);
+    const SECOND: ConnectionNo = ConnectionNo(1);
+
+    /// Two connections that take from a queue, or another, and a message in the queue.
+    fn two_takers(first_queue: &str) -> (Ledger, Vec<u8>) {
+        let mut ledger = Ledger::default();
+        for queue in [first_queue, "q"] {
+            ledger.open_account();
+            let connection = ConnectionNo(ledger.accounts.len() - 1);
+            ledger.takes_from(connection, [queue].into_iter());
+        }
+        let letter = Letter::default();
+        let (no, bytes) = ledger.compose(SenderNo(0), "q", &letter, &mut Random::new(1));
+        ledger.sent(SECOND, no, false);
+        ledger.accepted(no);
+        (ledger, bytes)
+    }
+
+    /// The message arrives at the second, and says that it failed so often.
+    fn arrives_failed(ledger: &mut Ledger, bytes: &[u8], times: u32) {
+        let mut message = Message::decode(bytes).expect("a letter is a message");
+        message.header_mut().delivery_count = times;
+        let taker = Taker {
+            no: ReceiverNo(0),
+            connection: SECOND,
+            queue: "q",
+            selector: None,
+            settled: false,
+        };
+        ledger.delivered(&taker, &message.to_bytes());
+    }
+
+    #[test]
+    fn a_message_may_have_failed_unseen_at_a_connection_that_broke() {
+        let (mut ledger, bytes) = two_takers("q");
+        ledger.over(FIRST);
+        arrives_failed(&mut ledger, &bytes, 1);
+    }
+
+    #[test]
+    fn who_leaves_and_loses_patience_before_he_is_heard_has_broken_off() {
+        let (mut ledger, bytes) = two_takers("q");
+        ledger.leaves(FIRST);
+        ledger.flushed(FIRST, 100);
+        ledger.handled(FIRST, 99);
+        ledger.over(FIRST);
+        arrives_failed(&mut ledger, &bytes, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "has failed 1 times")]
+    fn nothing_fails_at_one_who_leaves_and_is_heard() {
+        let (mut ledger, bytes) = two_takers("q");
+        ledger.leaves(FIRST);
+        ledger.flushed(FIRST, 100);
+        ledger.handled(FIRST, 100);
+        ledger.over(FIRST);
+        arrives_failed(&mut ledger, &bytes, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "has failed 1 times")]
+    fn nothing_fails_at_a_connection_that_took_from_elsewhere() {
+        let (mut ledger, bytes) = two_takers("elsewhere");
+        ledger.over(FIRST);
+        arrives_failed(&mut ledger, &bytes, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "has failed 2 times")]
+    fn a_connection_breaks_once() {
+        let (mut ledger, bytes) = two_takers("q");
+        ledger.over(FIRST);
+        ledger.over(FIRST);
+        arrives_failed(&mut ledger, &bytes, 2);
+    }
 }

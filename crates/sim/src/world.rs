@@ -149,11 +149,6 @@ impl World {
         rules.refuses = true;
     }
 
-    /// Connections to consumers of the queue may break, though not by their own fault.
-    pub fn may_break(&mut self, queue: &str) {
-        self.ledger.rules(queue).counts_unseen = true;
-    }
-
     /// The queue may be deleted when nothing is in it, and made again.
     pub fn may_restart(&mut self, queue: &str) {
         self.ledger.rules(queue).restarts = true;
@@ -171,8 +166,7 @@ impl World {
             if receiver.settled && plan.mishaps.lose_what_is_under_way() {
                 self.ledger.settled_deliveries_may_be_lost(queue);
             }
-            // What a broken connection had counts as delivered in vain, seen or not.
-            if receiver.fails_by_default || plan.mishaps.break_connections() {
+            if receiver.fails_by_default {
                 self.ledger.rules(queue).counts_unseen = true;
             }
         }

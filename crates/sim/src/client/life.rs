@@ -16,6 +16,8 @@ impl Client {
         let chance = if is_lucky { 0 } else { self.plan.mishaps.wrong_password };
         let wrong_password = (scene.random.below(1000) as u32) < chance;
         self.mishaps_left -= u32::from(wrong_password);
+        let queues = self.plan.receivers.iter().filter_map(|plan| plan.queue.as_deref());
+        scene.ledger.takes_from(no, queues);
         let mut line = Line::new(no, self.plan.window, wrong_password, scene.now, scene.random);
         line.flush(scene);
         line.note_deadline();
@@ -35,7 +37,7 @@ impl Client {
         self.is_leaving = true;
         self.connect_ms = None;
         if let Some(line) = &mut self.line {
-            line.engine.close(None);
+            line.leave(scene);
             line.flush(scene);
             line.note_deadline();
         }
@@ -187,7 +189,7 @@ impl Client {
             Mishap::Stall => {
                 self.stalled_until_ms = now_ms + *scene.random.pick(&[5, 100, 3_000]);
             }
-            Mishap::Leave => line.engine.close(None),
+            Mishap::Leave => line.leave(scene),
             Mishap::Detach => {
                 let index = scene.random.below(self.links.len());
                 if let Place::Attached { id, .. } = self.links[index].place {

@@ -87,6 +87,12 @@ impl Line {
         }
     }
 
+    /// Closes the connection.
+    pub(super) fn leave(&mut self, scene: &mut Scene<'_>) {
+        self.engine.close(None);
+        scene.ledger.leaves(self.no);
+    }
+
     /// Whether there is something to write, and room for it.
     pub(super) fn can_write(&self, cable: &Cable) -> bool {
         !self.outbox.is_empty() && (cable.up.room() > 0 || cable.up.is_lost())

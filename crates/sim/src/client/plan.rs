@@ -159,11 +159,6 @@ impl Mishaps {
     pub(crate) fn lose_what_is_under_way(&self) -> bool {
         self.reset + self.silence + self.leave + self.detach + self.end > 0
     }
-
-    /// Whether connections can end without a word: who leaves and does not read is not waited for.
-    pub(crate) fn break_connections(&self) -> bool {
-        self.reset + self.silence > 0 || self.leave > 0 && self.stall > 0
-    }
 }
 
 impl SenderPlan {

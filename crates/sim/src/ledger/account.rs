@@ -12,6 +12,10 @@ pub(super) struct Account {
     said: VecDeque<(u64, Said)>,
     /// The broker has given the connection up.
     pub(super) is_over: bool,
+    /// The broker knows that the client has closed it.
+    pub(super) has_left: bool,
+    /// What receivers of this connection take from, as long as it is not over.
+    pub(super) queues: BTreeSet<String>,
     /// What receivers of this connection hold.
     pub(super) holds: BTreeSet<MessageNo>,
 }
@@ -23,6 +27,8 @@ pub(super) enum Said {
     SentSettled(MessageNo),
     /// The outcome of a delivery.
     Settled(MessageNo, Verdict),
+    /// The end of the connection.
+    Closed,
 }
 
 impl Account {

@@ -21,7 +21,6 @@ fn closing(seed: u64) -> Tally {
             ClientPlan::new().sends(sender).receives(receiver).receives(ReceiverPlan::dynamic()),
         );
     }
-    world.may_break("q");
     world.client(ClientPlan::new().closes(20));
     told(world)
 }

@@ -1,6 +1,7 @@
 //! What can be wrong with a request to the broker.
 
 use crate::budget::OverLimit;
+use crate::exchange::ExchangeError;
 use crate::settings::SettingsError;
 use mochila_wire::{AmqpError, condition};
 use std::fmt;
@@ -70,6 +71,11 @@ pub enum QueueError {
         /// How many that is.
         limit: usize,
     },
+    /// There is no such exchange for its dead letters.
+    NoExchange {
+        /// Its name.
+        name: String,
+    },
     /// There is no memory for it.
     NoMemory(OverLimit),
     /// What it was to be like makes no sense.
@@ -80,7 +86,7 @@ impl QueueError {
     /// The condition and sentence for the peer.
     pub fn to_amqp(&self) -> AmqpError {
         let condition = match self {
-            QueueError::NotFound { .. } => condition::NOT_FOUND,
+            QueueError::NotFound { .. } | QueueError::NoExchange { .. } => condition::NOT_FOUND,
             QueueError::Deleted { .. } => condition::RESOURCE_DELETED,
             QueueError::Locked { .. } => condition::RESOURCE_LOCKED,
             QueueError::Exists { .. }
@@ -124,9 +130,18 @@ impl fmt::Display for QueueError {
             QueueError::TooMany { limit } => {
                 write!(f, "there are {limit} queues, the most allowed")
             }
+            QueueError::NoExchange { name } => write!(f, "no exchange is named '{name}'"),
             QueueError::NoMemory(over) => over.fmt(f),
             QueueError::Settings(error) => error.fmt(f),
         }
+    }
+}
+
+/// An alternate exchange that is not there.
+pub(crate) fn no_exchange(error: ExchangeError) -> QueueError {
+    match error {
+        ExchangeError::NotFound { name } => QueueError::NoExchange { name },
+        error => QueueError::NoExchange { name: error.to_string() },
     }
 }
 

@@ -59,7 +59,7 @@ fn exchanges_are_added_bound_listed_and_deleted() {
     broker.ok("config", "bind amq.match q both all colour=red weight=5");
     assert_eq!(
         broker.ok("config", "exchanges news"),
-        "Type      Exchange Name  Attributes\n===================================================\n\
+        "Type      Exchange Name  Attributes\n=============================================\n\
          topic     news           --sequence --ive --alternate-exchange=amq.fanout\n"
     );
     assert_eq!(

@@ -19,6 +19,8 @@ pub struct HeadPatch<'a> {
     pub delivery_count: u32,
     /// The time that the message has left; `None` leaves the header's.
     pub ttl_ms: Option<u32>,
+    /// Whether the header's ttl goes, if there is no other.
+    pub drop_ttl: bool,
     /// Whether nobody has acquired the message before; `None` leaves the header's.
     pub first_acquirer: Option<bool>,
     /// Whether the delivery annotations end here, as they do for everybody but the next hop.
@@ -70,6 +72,7 @@ impl HeadPatch<'_> {
     fn changes(&self, header: &Header) -> bool {
         self.delivery_count != header.delivery_count
             || self.ttl_ms.is_some_and(|ttl| header.ttl != Some(ttl))
+            || (self.drop_ttl && self.ttl_ms.is_none() && header.ttl.is_some())
             || self.first_acquirer.is_some_and(|first| header.first_acquirer != first)
     }
 }
@@ -84,6 +87,7 @@ fn write_header(out: &mut Vec<u8>, header: Option<RawValue<'_>>, patch: &HeadPat
     list.encoded(next());
     match (patch.ttl_ms, next()) {
         (Some(ttl), _) => list.field(&ttl),
+        (None, _) if patch.drop_ttl => list.encoded(&[codes::NULL]),
         (None, old) => list.encoded(old),
     }
     match (patch.first_acquirer, next()) {

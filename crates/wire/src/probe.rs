@@ -178,6 +178,7 @@ fn forward(bytes: &[u8], sections: &Sections) {
         HeadPatch {
             delivery_count: u32::MAX,
             ttl_ms: Some(0),
+            drop_ttl: true,
             first_acquirer: Some(true),
             drop_delivery_annotations: true,
             annotations: &annotations,

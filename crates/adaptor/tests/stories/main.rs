@@ -9,6 +9,7 @@ mod browsing;
 mod cases;
 mod coordinator;
 mod credit;
+mod dead_letters;
 mod dynamic_nodes;
 mod events;
 mod exchanges;

@@ -269,6 +269,17 @@ impl Exchange {
         (published, wakeups)
     }
 
+    /// Publishes messages that have left a queue because they had to.
+    ///
+    /// They do not count as the last message: that is locked while queues get messages, and a queue
+    /// that gets some may drop others.
+    pub(crate) fn publish_dead(&self, now: Now, batch: &mut Batch) -> Wakeups {
+        let mut routing = Routing::new();
+        self.route(batch, None, &mut routing);
+        self.counts.received(Amount::of(batch));
+        routing.deliver(now, batch, self, None).1
+    }
+
     /// Adds a link that sends, to addresses with this key if there is one.
     pub fn attach_publisher(
         &self,

@@ -39,6 +39,8 @@ pub struct Batch {
     /// The places that messages had before some were kept out; empty if none were.
     numbers: Vec<u32>,
     kept_out: u64,
+    /// How many queues its messages have left one after another because they had to.
+    pub(crate) hops: u8,
 }
 
 /// The descriptor of one message of a batch.
@@ -192,6 +194,7 @@ impl Batch {
             bytes: std::mem::take(&mut self.bytes),
             numbers: std::mem::take(&mut self.numbers),
             kept_out: std::mem::take(&mut self.kept_out),
+            hops: std::mem::take(&mut self.hops),
         }
     }
 
@@ -202,6 +205,7 @@ impl Batch {
             messages: self.messages.clone(),
             overlays: self.overlays.clone(),
             bytes: self.bytes,
+            hops: self.hops,
             ..Batch::default()
         }
     }
@@ -222,6 +226,7 @@ impl Batch {
         self.bytes = 0;
         self.numbers.clear();
         self.kept_out = 0;
+        self.hops = 0;
     }
 
     /// The routing key of a message: the subject of its properties, empty if it has none.
@@ -242,6 +247,7 @@ impl Batch {
     /// the bytes.
     pub(crate) fn select(&mut self, all: &Batch, indexes: &[u32]) {
         self.clear();
+        self.hops = all.hops;
         for index in indexes {
             let message = all.messages[*index as usize];
             let segment = &all.segments[message.segment as usize];
@@ -256,6 +262,7 @@ impl Batch {
         self.messages.extend_from_slice(&all.messages);
         self.overlays.extend_from_slice(&all.overlays);
         self.bytes = all.bytes;
+        self.hops = all.hops;
     }
 
     /// Encoded bytes of one message.

@@ -123,6 +123,7 @@ impl Taken {
         Some(HeadPatch {
             delivery_count: delivery.delivery_count,
             ttl_ms: flags.any(Flags::TTL).then_some(delivery.ttl_ms),
+            drop_ttl: flags.any(Flags::TIMELESS),
             first_acquirer: flags.has(Flags::CLAIMS_FIRST | Flags::WAS_ACQUIRED).then_some(false),
             drop_delivery_annotations: flags.any(Flags::DELIVERY_ANNOTATIONS),
             annotations: self.annotations(delivery, added),

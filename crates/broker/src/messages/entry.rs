@@ -87,12 +87,19 @@ impl Flags {
     /// There is a line for it in the table of overlays.
     pub(crate) const OVERLAY: Flags = Flags(1 << 7);
     pub(crate) const DELIVERY_ANNOTATIONS: Flags = Flags(1 << 8);
+    /// Whatever ttl its header has means nothing any more.
+    pub(crate) const TIMELESS: Flags = Flags(1 << 9);
     /// Any of these alone changes the head of the message that goes out.
-    pub(crate) const PATCHED: Flags =
-        Flags(Flags::TTL.0 | Flags::FAILED.0 | Flags::OVERLAY.0 | Flags::DELIVERY_ANNOTATIONS.0);
+    pub(crate) const PATCHED: Flags = Flags(
+        Flags::TTL.0
+            | Flags::FAILED.0
+            | Flags::OVERLAY.0
+            | Flags::DELIVERY_ANNOTATIONS.0
+            | Flags::TIMELESS.0,
+    );
 
     /// What has happened to a message since it came to the broker, and goes with it when it moves.
-    const PAST: Flags = Flags(Flags::WAS_ACQUIRED.0 | Flags::FAILED.0);
+    const PAST: Flags = Flags(Flags::WAS_ACQUIRED.0 | Flags::FAILED.0 | Flags::TIMELESS.0);
 
     /// What has happened to it.
     pub(crate) fn past(self) -> Flags {

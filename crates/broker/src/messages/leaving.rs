@@ -3,9 +3,8 @@
 use super::entries::{BLOCK, NEVER, index_of, mask_of, pieces};
 use super::entry::NOBODY;
 use super::slots::Slots;
-use super::taking::Deliveries;
-use super::{Flags, Messages, Order, Run, runs_of};
-use crate::message::{Segment, Taken};
+use super::{Death, Flags, Messages, Order, Run, runs_of};
+use crate::message::Segment;
 use crate::queue::Excess;
 use std::sync::Arc;
 
@@ -89,6 +88,15 @@ struct Going {
 impl Messages {
     /// Removes those messages of a run that a consumer holds.
     pub(crate) fn accept(&mut self, run: Run, holder: u32) -> Dequeued {
+        self.remove(run, holder, None)
+    }
+
+    /// The same, as they could not be dealt with.
+    pub(crate) fn reject(&mut self, run: Run, holder: u32) -> Dequeued {
+        self.remove(run, holder, Some(Death::Rejected))
+    }
+
+    fn remove(&mut self, run: Run, holder: u32, death: Option<Death>) -> Dequeued {
         let mut dequeued = Dequeued::default();
         if run.len == 0 {
             return dequeued;
@@ -101,12 +109,12 @@ impl Messages {
                 let start = run.first.max(number * BLOCK);
                 let end = run.end().min((number + 1) * BLOCK);
                 let indexes = index_of(start)..index_of(start) + (end - start) as usize;
-                dequeued.merge(self.dequeue(number, mask_of(indexes), holder));
+                dequeued.merge(self.dequeue(number, mask_of(indexes), holder, death));
             }
             return dequeued;
         }
         for (number, indexes) in pieces(run) {
-            dequeued.merge(self.dequeue(number, mask_of(indexes), holder));
+            dequeued.merge(self.dequeue(number, mask_of(indexes), holder, death));
         }
         dequeued
     }
@@ -153,8 +161,8 @@ impl Messages {
                         .for_each(|p| groups.release(&mut self.entries, p, holder));
                 }
             }
-            returned.expired.merge(self.dequeue(number, expired, NOBODY));
-            returned.spent.merge(self.dequeue(number, spent, NOBODY));
+            returned.expired.merge(self.dequeue(number, expired, NOBODY, EXPIRED));
+            returned.spent.merge(self.dequeue(number, spent, NOBODY, Some(Death::Spent)));
         }
         returned
     }
@@ -170,14 +178,13 @@ impl Messages {
     }
 
     /// Drops available messages, those first that are missed least, until so much has gone, or at
-    /// most `most` messages; `out` is told which. What has expired goes on the way.
-    pub(crate) fn shed(&mut self, excess: Excess, most: u64, now_ms: u64, out: &mut Taken) -> Shed {
+    /// most `most` messages. What has expired goes on the way.
+    pub(crate) fn shed(&mut self, excess: Excess, most: u64, now_ms: u64) -> Shed {
         let mut shed = Shed::default();
         while shed.messages() < most && !shed.covers(excess) {
             let Some(run) = self.least() else { break };
             let number = run.first / BLOCK;
             let block = self.entries.block(number).expect("what is available has an entry");
-            let mut deliveries = Deliveries::new(&self.slots, &self.overlays, now_ms);
             let (mut dropped, mut expired, mut going) = (0u128, 0u128, Going::default());
             let mut end = run.first;
             while end < run.end() && shed.messages() + going.messages < most {
@@ -187,7 +194,6 @@ impl Messages {
                 if expiry_ms <= now_ms {
                     expired |= 1 << index;
                 } else {
-                    deliveries.push(end, entry, expiry_ms, out);
                     dropped |= 1 << index;
                 }
                 end += 1;
@@ -200,8 +206,8 @@ impl Messages {
                 }
             }
             self.unlist(Run::new(run.first, end - run.first));
-            shed.dropped.merge(self.dequeue(number, dropped, NOBODY));
-            shed.expired.merge(self.dequeue(number, expired, NOBODY));
+            shed.dropped.merge(self.dequeue(number, dropped, NOBODY, Some(Death::Dropped)));
+            shed.expired.merge(self.dequeue(number, expired, NOBODY, EXPIRED));
         }
         shed
     }
@@ -226,13 +232,19 @@ impl Messages {
             for run in runs_of(number, expired) {
                 self.unlist(run);
             }
-            dequeued.merge(self.dequeue(number, expired, NOBODY));
+            dequeued.merge(self.dequeue(number, expired, NOBODY, EXPIRED));
         }
         dequeued
     }
 
     /// Removes entries of one block that `holder` has, and gives up what only they needed.
-    pub(super) fn dequeue(&mut self, number: u64, mut mask: u128, holder: u32) -> Dequeued {
+    pub(super) fn dequeue(
+        &mut self,
+        number: u64,
+        mut mask: u128,
+        holder: u32,
+        death: Option<Death>,
+    ) -> Dequeued {
         let mut dequeued = Dequeued::default();
         if mask == 0 {
             return dequeued;
@@ -247,8 +259,12 @@ impl Messages {
                 continue;
             };
             let size = self.slots.size(&entry);
-            if entry.flags.any(Flags::OVERLAY) {
-                self.overlays.remove(&(number * BLOCK + index as u64));
+            let overlay = match entry.flags.any(Flags::OVERLAY) {
+                true => self.overlays.remove(&(number * BLOCK + index as u64)),
+                false => None,
+            };
+            if let (Some(death), Some(grave)) = (death, &mut self.grave) {
+                grave.bury(&entry, death, &self.slots, overlay.as_ref());
             }
             if emptying.slot != entry.segment {
                 self.garbage.extend(emptying.close(&mut self.slots));
@@ -289,5 +305,6 @@ impl Emptying {
     }
 }
 
+pub(super) const EXPIRED: Option<Death> = Some(Death::Expired);
 /// A run over more blocks than this may have gaps that are worth jumping over.
 const SHORT_BLOCKS: u64 = 64;

@@ -3,6 +3,7 @@
 //! Everything here changes descriptors; payload is neither read nor copied.
 
 mod compact;
+mod dead;
 mod entries;
 mod entry;
 mod expiry;
@@ -18,6 +19,7 @@ mod window;
 mod withdrawal;
 
 pub(crate) use compact::Compaction;
+pub(crate) use dead::{DeadLetters, Death, Grave};
 pub(crate) use entry::Flags;
 pub(crate) use groups::{GroupState, Groups};
 pub(crate) use leaving::{Dequeued, Return};
@@ -51,6 +53,8 @@ pub(crate) struct Messages {
     next_position: u64,
     /// Segments that nobody needs any more, to be freed after the lock has been released.
     garbage: Vec<Arc<Segment>>,
+    /// Where dead letters are collected, if they have somewhere to go.
+    grave: Option<Box<Grave>>,
 }
 
 /// What there is beside the order in which messages came.

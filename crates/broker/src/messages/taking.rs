@@ -2,6 +2,7 @@
 
 use super::entries::{BLOCK, index_of};
 use super::entry::{Entry, NOBODY};
+use super::leaving::EXPIRED;
 use super::slots::Slots;
 use super::{Dequeued, Flags, Messages, Order, Positions, Run};
 use crate::message::{Delivery, NO_OVERLAY, Overlay, Taken};
@@ -70,7 +71,7 @@ impl Messages {
             end = position + 1;
         }
         self.unlist(Run::new(run.first, end - run.first));
-        let expired = self.dequeue(number, expired, NOBODY);
+        let expired = self.dequeue(number, expired, NOBODY, EXPIRED);
         Acquired { messages, bytes, expired, end }
     }
 
@@ -108,7 +109,7 @@ impl Messages {
             let entry = block.get_mut(index).expect("what is available has an entry");
             if expiry_ms <= taker.now_ms {
                 self.available.remove(Run::new(position, 1));
-                acquired.expired.merge(self.dequeue(number, 1 << index, NOBODY));
+                acquired.expired.merge(self.dequeue(number, 1 << index, NOBODY, EXPIRED));
                 // The next one of its group stands behind it.
                 acquired.end = position + 1;
                 found.len = 0;

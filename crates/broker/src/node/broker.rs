@@ -2,7 +2,7 @@
 
 use super::{Found, Node, Pattern};
 use crate::budget::Budget;
-use crate::error::QueueError;
+use crate::error::{QueueError, no_exchange};
 use crate::events::{Event, EventKind, Feed};
 use crate::exchange::{Exchange, ExchangeDeleteIf, ExchangeError, ExchangeSettings};
 use crate::queue::{DeleteIf, SharedQueue, Statistics};
@@ -329,13 +329,17 @@ impl Broker {
         let settings = kept(settings);
         let terms = Terms::of(&settings, &self.node.defaults).map_err(QueueError::from);
         let terms = terms.map_err(Found::Error)?;
+        let alternate = settings.alternate_exchange.as_deref();
+        let alternate = alternate.map(|name| self.node.alternate(name)).transpose();
+        let alternate = alternate.map_err(|error| Found::Error(no_exchange(error)))?;
         let queue = self.node.add(name, |count| {
             if count >= self.max_queues {
                 return Err(QueueError::TooMany { limit: self.max_queues });
             }
             let reservation = self.node.budget.reserve(QUEUE_COST);
             let reservation = reservation.map_err(QueueError::NoMemory)?;
-            Ok(SharedQueue::new(name, settings, terms, reservation, &self.node))
+            let parts = (terms, alternate);
+            Ok(SharedQueue::new(name, settings, parts, reservation, &self.node))
         })?;
         if is_durable {
             tracing::warn!(

@@ -5,6 +5,7 @@
 //! the lock around it.
 
 mod alarm;
+mod burial;
 mod consumer;
 mod cursor;
 mod distributor;
@@ -44,8 +45,9 @@ pub use take::{TakeLimit, Taking};
 
 use crate::budget::Budget;
 use crate::error::QueueError;
+use crate::exchange::Alternate;
 use crate::message::{Batch, Stamps};
-use crate::messages::{Dequeued, Messages};
+use crate::messages::{Dequeued, Grave, Messages};
 use crate::settings::{Arrangement, Defaults, Limits, Naming, QueueSettings, Screen, Terms};
 use crate::wake::{Waker, Wakeups};
 use alarm::{Alarm, Crossing};
@@ -55,7 +57,6 @@ use lifetime::{Lifetime, Use};
 use mochila_wire::Now;
 use policy::Policy;
 use producer::Producers;
-use ring::Dropped;
 use showing::Showing;
 use statistics::Counters;
 use std::sync::Arc;
@@ -88,7 +89,6 @@ pub(crate) struct Queue {
     /// What keeps messages out.
     screen: Option<Box<Screen>>,
     budget: Arc<Budget>,
-    dropped: Dropped,
     wakeups: Wakeups,
 }
 
@@ -146,10 +146,16 @@ impl Queue {
             guests: 0,
             budget,
             screen: terms.screen.map(Box::new),
-            dropped: Dropped::default(),
             wakeups: Wakeups::new(),
             settings,
         }
+    }
+
+    /// From now on dead letters go to this exchange, or nowhere.
+    pub(crate) fn set_alternate(&mut self, alternate: Option<Alternate>) {
+        let takes_expired = self.settings.buries_expired;
+        let grave = alternate.map(|alternate| Grave::new(alternate, takes_expired));
+        self.messages.set_grave(grave);
     }
 
     pub(crate) fn settings(&self) -> &Arc<QueueSettings> {
@@ -189,6 +195,7 @@ impl Queue {
             rejected.extend(all.map(|index| Rejected { index, reason: Refusal::Deleted }));
             return Enqueued { accepted: 0, rejected, is_closed: true };
         }
+        self.messages.note_time(now, batch.hops);
         let before = self.policy.bytes();
         let (added, bytes) = if self.messages.keeps_last_values() {
             self.enqueue_last_values(now, batch, held_back, &mut rejected)
@@ -458,11 +465,6 @@ impl Queue {
         self.alarm.take(&self.policy)
     }
 
-    /// What has been dropped, to be passed on or let go of once the lock has been released.
-    pub(crate) fn take_dropped(&mut self) -> Dropped {
-        std::mem::take(&mut self.dropped)
-    }
-
     pub(crate) fn is_deleted(&self) -> bool {
         self.deleted
     }
@@ -549,6 +551,7 @@ impl Queue {
 
     /// What has to be looked at after every change.
     fn settle_down(&mut self, now: Now) {
+        self.messages.note_time(now, 0);
         if self.deleted {
             return;
         }

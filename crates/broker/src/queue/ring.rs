@@ -1,18 +1,7 @@
 //! A queue that drops old messages instead of refusing new ones.
 
 use super::Queue;
-use crate::message::Taken;
 use mochila_wire::Now;
-
-/// Messages that a ring has dropped to make room for others.
-///
-/// They have left the queue, and its accounts, and are described here as to somebody who takes
-/// them: whoever knows where dead letters go has to pass them on, after the lock has been released.
-#[derive(Debug, Default)]
-#[must_use = "dropped messages may have somewhere to go"]
-pub(crate) struct Dropped {
-    pub(crate) messages: Option<Box<Taken>>,
-}
 
 impl Queue {
     /// Drops messages until the queue is within its limits, if it is one that does so.
@@ -30,9 +19,7 @@ impl Queue {
             if most.min(left) == 0 {
                 break;
             }
-            let taken = self.dropped.messages.get_or_insert_default();
-            taken.set_stamps(self.stamps.as_ref());
-            let shed = self.messages.shed(excess, most.min(left), now.mono_ms, taken);
+            let shed = self.messages.shed(excess, most.min(left), now.mono_ms);
             left -= shed.dropped.messages() + shed.expired.messages();
             self.counters.discard(shed.dropped.messages(), |discards| &mut discards.dropped);
             self.leave(shed.dropped);

@@ -3,7 +3,7 @@
 use super::consumer::Hold;
 use super::{ConsumerId, Outcome, Queue, Settlement};
 use crate::message::Overlay;
-use crate::messages::{Return, Run};
+use crate::messages::{Dequeued, Messages, Return, Run};
 use mochila_wire::{Map, Now};
 
 impl Queue {
@@ -17,7 +17,7 @@ impl Queue {
                 position.checked_sub(*first) == Some(index as u64)
             };
             let len = rest.iter().enumerate().take_while(|pair| follows(*pair)).count();
-            self.dequeue(Hold::own(id), self.known(*first, len));
+            self.dequeue(Hold::own(id), self.known(*first, len), Messages::accept);
             rest = &rest[len..];
         }
         self.tidy(id);
@@ -27,7 +27,8 @@ impl Queue {
     /// Removes the messages of a range of positions that a consumer holds.
     pub(crate) fn accept_range(&mut self, now: Now, id: ConsumerId, first: u64, last: u64) {
         let end = last.saturating_add(1).min(self.messages.next_position());
-        self.dequeue(Hold::own(id), Run::new(first, end.saturating_sub(first)));
+        let run = Run::new(first, end.saturating_sub(first));
+        self.dequeue(Hold::own(id), run, Messages::accept);
         self.tidy(id);
         self.settle_down(now);
     }
@@ -99,9 +100,9 @@ impl Queue {
     /// left the queue.
     pub(super) fn apply(&mut self, now: Now, hold: Hold, run: Run, outcome: &Outcome) -> u64 {
         match outcome {
-            Outcome::Accept => self.dequeue(hold, run),
+            Outcome::Accept => self.dequeue(hold, run, Messages::accept),
             Outcome::Reject => {
-                let rejected = self.dequeue(hold, run);
+                let rejected = self.dequeue(hold, run, Messages::reject);
                 self.counters.discard(rejected, |discards| &mut discards.rejected);
                 rejected
             }
@@ -123,9 +124,14 @@ impl Queue {
     }
 
     /// Removes those messages of a run that a consumer holds, and returns how many it were.
-    fn dequeue(&mut self, hold: Hold, run: Run) -> u64 {
+    fn dequeue(
+        &mut self,
+        hold: Hold,
+        run: Run,
+        remove: fn(&mut Messages, Run, u32) -> Dequeued,
+    ) -> u64 {
         let Some(consumer) = self.distributor.get_mut(hold.id) else { return 0 };
-        let dequeued = self.messages.accept(run, hold.mark());
+        let dequeued = remove(&mut self.messages, run, hold.mark());
         let count = dequeued.messages();
         consumer.gave(hold, run, count);
         self.leave(dequeued);

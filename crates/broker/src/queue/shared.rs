@@ -1,16 +1,16 @@
 //! The lock around a queue.
 
 use super::alarm::Crossing;
-use super::ring::Dropped;
 use super::showing::Showing;
 use super::{
     ConsumerId, ConsumerOptions, DeleteIf, Enqueued, GroupReport, Mode, Outcome, ProducerId, Queue,
     Refusal, Rejected, Room, Settlement, Statistics, TakeLimit, Taking, Want,
 };
 use crate::budget::{Budget, Reservation};
-use crate::error::QueueError;
+use crate::error::{QueueError, no_exchange};
+use crate::exchange::Alternate;
 use crate::message::{Batch, Segment, Taken};
-use crate::messages::{Compaction, Messages, Run};
+use crate::messages::{Compaction, DeadLetters, Messages, Run};
 use crate::node::Node;
 use crate::settings::{Limits, QueueSettings, Terms};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, MutexGuard, Ordering, lock};
@@ -68,14 +68,15 @@ impl SharedQueue {
     pub(crate) fn new(
         name: &str,
         settings: Arc<QueueSettings>,
-        terms: Terms,
+        (terms, alternate): (Terms, Option<Alternate>),
         reservation: Reservation,
         node: &Arc<Node>,
     ) -> Arc<SharedQueue> {
         let budget = Arc::clone(node.budget());
         let is_named = AtomicBool::new(terms.arrangement.naming().is_some());
         let is_screened = AtomicBool::new(terms.screen.is_some());
-        let queue = Queue::new(settings, node.defaults(), terms, budget);
+        let mut queue = Queue::new(settings, node.defaults(), terms, budget);
+        queue.set_alternate(alternate);
         Arc::new_cyclic(|this| SharedQueue {
             name: name.into(),
             queue: Mutex::new(queue),
@@ -396,11 +397,16 @@ impl SharedQueue {
     /// there are none.
     pub fn set_settings(&self, now: Now, settings: QueueSettings) -> Result<Wakeups, QueueError> {
         let node = self.node.upgrade();
+        let alternate = match (&settings.alternate_exchange, &node) {
+            (Some(name), Some(node)) => Some(node.alternate(name).map_err(no_exchange)?),
+            _ => None,
+        };
         let defaults = node.map(|node| *node.defaults()).unwrap_or_default();
         let terms = Terms::of(&settings, &defaults)?;
         let is_screened = terms.screen.is_some();
         let (result, wakeups) = self.visit(|queue| {
             queue.set_settings(now, &self.name, settings, &defaults, terms)?;
+            queue.set_alternate(alternate);
             // Relaxed: what is sent meanwhile is looked at again under the lock.
             self.is_named.store(queue.naming().is_some(), Ordering::Relaxed);
             self.is_screened.store(is_screened, Ordering::Relaxed);
@@ -499,7 +505,7 @@ impl SharedQueue {
         }
     }
 
-    fn budget(&self) -> &Arc<Budget> {
+    pub(super) fn budget(&self) -> &Arc<Budget> {
         self.reservation.budget()
     }
 
@@ -521,7 +527,7 @@ impl SharedQueue {
         let Aftermath {
             showing,
             mut wakeups,
-            dropped,
+            dead,
             crossing,
             garbage,
             compaction,
@@ -534,9 +540,11 @@ impl SharedQueue {
         if let Some(showing) = showing {
             wakeups.merge(self.show(showing));
         }
-        // Large pieces of memory are freed here, and not while others wait for the lock. Nothing is
-        // known yet of where dropped messages go.
-        drop((garbage, dropped));
+        if let Some(dead) = dead {
+            wakeups.merge(self.bury(dead));
+        }
+        // Large pieces of memory are freed here, and not while others wait for the lock.
+        drop(garbage);
         if let Some(mut compaction) = compaction {
             let copy = compaction.copy(self.budget());
             let mut queue = lock(&self.queue);
@@ -550,11 +558,12 @@ impl SharedQueue {
         {
             node.timers().set(&this, timeout_ms);
         }
-        if let Some((messages, statistics)) = last {
+        if let Some((mut messages, statistics)) = last {
             self.deleted.store(true, Ordering::Relaxed);
             if let Some(node) = self.node.upgrade() {
                 node.forget(self, &statistics);
             }
+            wakeups.merge(self.bury_left(&mut messages));
             drop(messages);
         }
         if self.budget().is_resume_due() {
@@ -569,7 +578,7 @@ impl SharedQueue {
 pub(crate) struct Aftermath {
     showing: Option<Box<Showing>>,
     wakeups: Wakeups,
-    dropped: Dropped,
+    dead: Option<DeadLetters>,
     crossing: Option<Crossing>,
     garbage: Vec<Arc<Segment>>,
     compaction: Option<Compaction>,
@@ -583,13 +592,13 @@ impl Aftermath {
     pub(crate) fn of(queue: &mut Queue) -> Aftermath {
         let showing = queue.plan_showing();
         let wakeups = queue.take_wakeups();
-        let dropped = queue.take_dropped();
+        let dead = queue.messages_mut().take_dead();
         let crossing = queue.take_crossing();
         let garbage = queue.messages_mut().take_garbage();
         let compaction = queue.messages_mut().plan_compaction();
         let timeout_ms = queue.next_timeout_ms().unwrap_or(NEVER);
         let last = queue.take_last();
-        Aftermath { showing, wakeups, dropped, crossing, garbage, compaction, timeout_ms, last }
+        Aftermath { showing, wakeups, dead, crossing, garbage, compaction, timeout_ms, last }
     }
 }
 

@@ -217,6 +217,27 @@ pub static ARGUMENTS: &[Argument] = &[
         read: |settings| settings.max_delivery_count.map(Argued::Number),
     },
     Argument {
+        name: "alternate-exchange",
+        plain: "alternate-exchange",
+        aliases: &["altExchange", "alternate_exchange"],
+        kind: ArgumentKind::Text,
+        doc: "The exchange that gets messages which were rejected, had to make room for others, or \
+              were left when the queue was deleted.",
+        write: |settings, value| {
+            settings.alternate_exchange = Some(value.text()).filter(|name| !name.is_empty());
+        },
+        read: |settings| settings.alternate_exchange.clone().map(Argued::Name),
+    },
+    Argument {
+        name: "qpid.dead_letter_expired",
+        plain: "dead-letter-expired",
+        aliases: &[],
+        kind: ArgumentKind::Flag,
+        doc: "Messages that expire go to the alternate exchange too.",
+        write: |settings, value| settings.buries_expired = value.flag(),
+        read: |settings| settings.buries_expired.then_some(Argued::Flag(true)),
+    },
+    Argument {
         name: "qpid.queue_msg_sequence",
         plain: "sequence-key",
         aliases: &[],

@@ -83,6 +83,11 @@ pub struct QueueSettings {
     pub filter: Option<Box<str>>,
     /// Messages that come over the connection which the queue belongs to are not let in.
     pub no_local: bool,
+    /// The exchange that gets dead letters: messages that were rejected, had to make room, or were
+    /// left when the queue was deleted.
+    pub alternate_exchange: Option<Box<str>>,
+    /// Messages that have expired are dead letters too.
+    pub buries_expired: bool,
     /// Of messages with the same value of this application property only the last one is kept.
     pub last_value_key: Option<Box<str>>,
     /// Urgent messages are taken first; how many levels of urgency there are.

@@ -47,6 +47,12 @@ const ATTRIBUTES: &[Attribute<QueueReading>] = &[
         |q, _| q.queue.redirect_peer().into(),
     ),
     Attribute::new(
+        "altExchange",
+        "string",
+        "The exchange that gets its dead letters; null if there is none.",
+        |q, _| q.settings.alternate_exchange.as_deref().map(str::to_owned).into(),
+    ),
+    Attribute::new(
         "bindingCount",
         "ulong",
         "How often it is bound to exchanges; to the nameless one every queue is.",
@@ -196,7 +202,7 @@ const MOST_GROUPS: usize = 1_000;
 /// Arguments that say what a queue is; the others may change.
 const FIXED: &[&str] = &["durable", "exclusive"];
 /// Arguments that are attributes of their own in the Qpid tools.
-const OWN_ATTRIBUTES: &[&str] = &["durable", "exclusive", "auto-delete"];
+const OWN_ATTRIBUTES: &[&str] = &["durable", "exclusive", "auto-delete", "alternate-exchange"];
 const MEMORY_STOPPED: &str = "Whether they get none because the node's memory is short, and the queue \
                               has its share of it; if not, because of the queue's own limit.";
 /// The statistics that are flags.

@@ -136,7 +136,9 @@ fn arguments(request: &Request) -> Result<Map, Error> {
 fn queue_error(error: &QueueError) -> Error {
     let description = error.to_string();
     match error {
-        QueueError::NotFound { .. } | QueueError::Deleted { .. } => Error::NotFound(description),
+        QueueError::NotFound { .. }
+        | QueueError::NoExchange { .. }
+        | QueueError::Deleted { .. } => Error::NotFound(description),
         QueueError::Exists { .. }
         | QueueError::Locked { .. }
         | QueueError::InUse { .. }

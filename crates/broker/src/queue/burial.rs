@@ -1,0 +1,50 @@
+//! Dead letters of a queue go to its alternate exchange.
+
+use super::SharedQueue;
+use crate::messages::{DeadLetters, Messages};
+use crate::wake::Wakeups;
+use mochila_wire::{Symbol, Value};
+
+impl SharedQueue {
+    /// Publishes dead letters, each with where it comes from and why. No lock may be held.
+    ///
+    /// A queue that is full and drops may be bound, by way of exchanges, to itself; so messages go
+    /// on in this way for a few hops only, and are dropped then.
+    pub(super) fn bury(&self, dead: DeadLetters) -> Wakeups {
+        let DeadLetters { mut batch, deaths, alternate, now, hops } = dead;
+        let Some(exchange) = alternate.get().filter(|_| hops < MOST_HOPS) else {
+            return Wakeups::new();
+        };
+        for (index, death) in deaths.iter().enumerate() {
+            let annotations = [
+                (SOURCE, Value::from(self.name())),
+                (REASON, Value::from(death.name())),
+                (TIME, Value::Timestamp(now.wall_ms)),
+            ];
+            batch.annotate(index, &annotations, self.budget());
+        }
+        batch.hops = hops + 1;
+        exchange.publish_dead(now, &mut batch)
+    }
+
+    /// Publishes what is left of a queue that has been deleted.
+    pub(super) fn bury_left(&self, messages: &mut Messages) -> Wakeups {
+        let mut wakeups = Wakeups::new();
+        while let Some(dead) = messages.take_left(BURIED_AT_ONCE) {
+            wakeups.merge(self.bury(dead));
+        }
+        wakeups
+    }
+}
+
+/// The annotation that says which queue a dead letter comes from.
+const SOURCE: Symbol = Symbol::from_static("x-opt-deadletter-source");
+/// The annotation that says why it is one: `rejected`, `expired`, `max-deliveries`, `overflow` or
+/// `deleted`.
+const REASON: Symbol = Symbol::from_static("x-opt-deadletter-reason");
+/// The annotation that says since when.
+const TIME: Symbol = Symbol::from_static("x-opt-deadletter-time");
+/// So many queues messages leave one after another without anybody doing anything.
+const MOST_HOPS: u8 = 8;
+/// So many are published at a time.
+const BURIED_AT_ONCE: u64 = 1024;

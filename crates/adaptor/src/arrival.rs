@@ -142,6 +142,8 @@ pub(crate) struct Sender {
     pub(crate) settle_mode: Option<ReceiverSettleMode>,
     /// The transaction that it belongs to.
     pub(crate) transaction: Option<TransactionId>,
+    /// It was sent before the sender knew of credit that was taken back.
+    pub(crate) had_credit: bool,
 }
 
 impl Sender {

@@ -81,6 +81,7 @@ impl Connection {
             settled: transfer.settled,
             settle_mode: transfer.rcv_settle_mode,
             transaction,
+            had_credit: !transfer.without_credit,
         };
         if transfer.is_whole() {
             let arrival = Arrival::InBuffer(transfer.payload());
@@ -117,7 +118,9 @@ impl Connection {
         let Some(incoming) = self.links.incoming(sender.link) else { return };
         let delivery = (sender.delivery_id, sender.answer(incoming.settle_mode));
         let place = match &mut incoming.destination {
-            Destination::Queue { queue, .. } => Place::Queue { queue, is_held_back: true },
+            Destination::Queue { queue, .. } => {
+                Place::Queue { queue, is_held_back: sender.had_credit }
+            }
             Destination::Exchange(publisher) => {
                 Place::Exchange { exchange: publisher.exchange(), key: publisher.key() }
             }
@@ -132,7 +135,7 @@ impl Connection {
                         Err(error) => return self.refuse_delivery(now, sender, error, scratch),
                     }
                 }
-                match relay.place() {
+                match relay.place(sender.had_credit) {
                     Some(place) => place,
                     None => return,
                 }

@@ -53,12 +53,12 @@ impl Relay {
         self.last = Some((address.to_owned(), at));
     }
 
-    /// Where messages for the last address go.
+    /// Where a message for the last address goes whose sender had credit for it, or had lost it.
     #[inline]
-    pub(crate) fn place(&self) -> Option<Place<'_>> {
+    pub(crate) fn place(&self, had_credit: bool) -> Option<Place<'_>> {
         Some(match &self.last.as_ref()?.1 {
             Located::Queue(queue) => {
-                Place::Queue { queue, is_held_back: !self.is_impatient(queue) }
+                Place::Queue { queue, is_held_back: had_credit && !self.is_impatient(queue) }
             }
             Located::Exchange { exchange, key } => {
                 Place::Exchange { exchange, key: key.as_deref() }

@@ -153,6 +153,9 @@ pub struct TransferEvent {
     pub aborted: bool,
     /// Whether the delivery is settled by its sender (on this or an earlier frame).
     pub settled: bool,
+    /// Whether the sender had been told, before it began, that the credit for it was taken back. It
+    /// may come all the same: some clients use credit up when a message is handed to them.
+    pub without_credit: bool,
     /// Whether the delivery resumes one from before a suspended link was attached again.
     pub resume: bool,
     /// How this delivery is to be settled, where it differs from the link's mode.

@@ -1,12 +1,19 @@
 //! Senders that respect their credit are held back, and not rejected.
 
+use crate::bench::raw::{framed, whole};
 use crate::bench::{Bench, Client, Link, bytes_of, pattern};
 use mochila_engine::AttachRequest;
 use mochila_wire::{DeliveryState, Encode, Message, Source, Target};
 
 /// A node on which everything is a thousandth as large as usual.
 fn small_node(max_bytes: u64) -> Bench {
+    small_node_with(max_bytes, 8_192)
+}
+
+/// The same with another window for sessions.
+fn small_node_with(max_bytes: u64, window: u32) -> Bench {
     let bench = Bench::with(|setup| {
+        setup.engine.incoming_window = window;
         setup.broker.defaults.max_bytes = max_bytes;
         setup.settings.large_message_bytes = 20_000;
     });
@@ -18,6 +25,10 @@ fn small_node(max_bytes: u64) -> Bench {
 fn send_all(bench: &mut Bench, sender: Link, bytes: &[u8], most: u32) -> u32 {
     let mut sent = 0;
     while sent < most && bench.credit(sender) > 0 {
+        if !bench.may_begin(sender) {
+            bench.run();
+            continue;
+        }
         bench.post(sender, &Default::default(), bytes);
         sent += 1;
     }
@@ -129,6 +140,29 @@ fn a_queue_that_nobody_reads_takes_its_share_of_memory_and_others_go_on() {
 }
 
 #[test]
+fn a_sender_that_ignores_lower_credit_gets_no_more_in_than_the_window_that_was_open() {
+    let mut bench = Bench::with(|setup| {
+        setup.broker.defaults.max_bytes = 1_000_000;
+        setup.engine.incoming_window = 10;
+        setup.engine.max_frame_size = 1_000_000;
+    });
+    let raw = bench.raw_sender("q");
+    let message = bytes_of(300_000);
+    let mut accepted = Vec::new();
+    // It had credit for twelve, as large as the queue guessed that they would be. From the first
+    // one on it is told that it has less; the window was open for nine frames more then.
+    for id in 0..12 {
+        bench.say_bytes(raw, &framed(0, &whole(0, id), &message));
+        let heard = bench.hear(raw);
+        let states = heard.dispositions().into_iter().map(|told| told.state);
+        accepted.extend(states.map(|state| state == Some(DeliveryState::Accepted)));
+    }
+    assert_eq!(accepted, [[true; 10].as_slice(), &[false; 2]].concat());
+    bench.say_bytes(raw, &framed(0, &whole(0, 12), &message));
+    assert_eq!(bench.hear(raw).names(), ["detach"], "that was more than it ever had");
+}
+
+#[test]
 fn whatever_the_sizes_a_sender_that_respects_its_credit_is_never_rejected() {
     for seed in 1..=40 {
         println!("seed {seed}");
@@ -140,7 +174,7 @@ fn whatever_the_sizes_a_sender_that_respects_its_credit_is_never_rejected() {
 /// queue can hold.
 fn send_anything(dice: &mut Dice) {
     let max_bytes = 10_000 + dice.below(1_000_000);
-    let mut bench = small_node(max_bytes);
+    let mut bench = small_node_with(max_bytes, 2 + dice.below(100) as u32);
     if dice.below(3) == 0 {
         let max_count = 1 + dice.below(50);
         bench.create("counted", |settings| settings.max_count = Some(max_count));

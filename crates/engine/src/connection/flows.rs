@@ -107,7 +107,8 @@ impl Connection {
     fn set_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
         if let Some(entry) = self.links.get_mut(link.0)
             && let End::Receiver(receiver) = &mut entry.end
-            && receiver.credit.grant(credit, drain)
+            && let Some(session) = self.sessions.get(entry.session.0)
+            && receiver.credit.grant(credit, drain, session.incoming.next())
         {
             self.list_link(link);
         }

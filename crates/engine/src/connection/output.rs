@@ -164,6 +164,11 @@ impl Connection {
         let echo = std::mem::take(&mut entry.echo_due);
         let session = entry.session;
         let handle = Some(entry.local_handle);
+        if let End::Receiver(receiver) = &mut entry.end
+            && let Some(session) = self.sessions.get(session.0)
+        {
+            receiver.credit.told(session.incoming.edge());
+        }
         let link = match &entry.end {
             End::Sender(sender) => Flow {
                 handle,

@@ -1,12 +1,12 @@
 use std::ops::Range;
 
-use mochila_wire::condition;
 use mochila_wire::performative::Transfer;
+use mochila_wire::{SequenceNo, condition};
 
 use super::Connection;
 use super::attachments::unattached;
 use crate::fault::{Fault, Verdict, brief};
-use crate::link::{End, Link, Partial, Receiver};
+use crate::link::{End, Link, Partial, Receiver, Right};
 use crate::session::IncomingDeliveries;
 use crate::{Event, LinkId, SessionId, TransferEvent};
 
@@ -53,7 +53,8 @@ impl Connection {
                 format!("a transfer arrived on link '{}', on which we send", brief(name)),
             ));
         };
-        let arrival = Arrival { session_id, link_id, name, transfer: &transfer };
+        let at = session.incoming.last();
+        let arrival = Arrival { session_id, link_id, name, transfer: &transfer, at };
         if !state.may_flow() {
             // We have detached; what is under way is counted and dropped.
             return arrival.pass(&mut session.deliveries);
@@ -83,6 +84,7 @@ impl Connection {
             aborted: transfer.aborted,
             settled: partial.settled,
             resume: partial.resume,
+            without_credit: partial.without_credit,
             rcv_settle_mode: transfer.rcv_settle_mode,
             state: transfer.state.map(Box::new),
         }));
@@ -96,6 +98,8 @@ struct Arrival<'a, 't> {
     link_id: LinkId,
     name: &'a str,
     transfer: &'a Transfer<'t>,
+    /// Which frame of the session it is.
+    at: SequenceNo,
 }
 
 impl Arrival<'_, '_> {
@@ -113,14 +117,15 @@ impl Arrival<'_, '_> {
         if self.transfer.delivery_tag.is_some_and(|tag| tag.len() > MAX_TAG_BYTES) {
             return Err(self.invalid("a delivery-tag is longer than 32 bytes"));
         }
-        if !receiver.credit.take() {
+        let Some(right) = receiver.credit.take(self.at) else {
             return Err(self.without_credit(receiver.credit.delivery_count.0));
-        }
+        };
         Ok(Partial {
             delivery_id,
             message_format: self.transfer.message_format.unwrap_or(0),
             settled: false,
             resume: self.transfer.resume,
+            without_credit: right == Right::Lapsed,
             bytes: 0,
         })
     }

@@ -72,6 +72,20 @@ pub(crate) struct ReceiverCredit {
     /// Deliveries beyond the credit that may be under way, because they were sent before the
     /// sender learned that its credit was lowered.
     spare: u32,
+    /// With which transfer frame of the session the sender must have learned it. There is no such
+    /// frame until the flow has been written that tells it.
+    told_at: Option<SequenceNo>,
+    /// Deliveries beyond the credit that were allowed once and are not under way any more.
+    lapsed: u32,
+}
+
+/// By what right a delivery comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    /// Its sender has credit for it, or had when it sent it.
+    Credit,
+    /// Its sender had credit for it, and has been told that it has lost it.
+    Lapsed,
 }
 
 impl ReceiverCredit {
@@ -80,30 +94,63 @@ impl ReceiverCredit {
         self.counted = true;
     }
 
-    /// Sets the credit; true if the sender has to be told.
-    pub(crate) fn grant(&mut self, credit: u32, drain: bool) -> bool {
+    /// Sets the credit, when the session has come to this transfer frame; true if the sender has to
+    /// be told.
+    pub(crate) fn grant(&mut self, credit: u32, drain: bool, at: SequenceNo) -> bool {
         if credit == self.credit && drain == self.drain {
             return false;
         }
+        self.lapse(at);
         let outstanding = self.credit.saturating_add(self.spare);
-        self.spare = outstanding.saturating_sub(credit);
+        let spare = outstanding.saturating_sub(credit);
+        if credit < self.credit {
+            self.told_at = None;
+        }
+        let allowed = outstanding.saturating_add(self.lapsed);
+        self.lapsed = allowed.saturating_sub(credit.saturating_add(spare));
+        self.spare = spare;
         self.credit = credit;
         self.drain = drain;
         true
     }
 
-    /// Counts a delivery; false if the sender had no credit for it.
+    /// The credit is being told in a flow; what comes with this transfer frame of the session, or a
+    /// later one, cannot have been sent before the sender has seen it.
+    pub(crate) fn told(&mut self, from: SequenceNo) {
+        self.told_at.get_or_insert(from);
+    }
+
+    /// Counts a delivery that begins with this transfer frame of the session; none if the sender had
+    /// no credit for it.
     #[inline]
-    pub(crate) fn take(&mut self) -> bool {
-        if self.credit > 0 {
+    pub(crate) fn take(&mut self, at: SequenceNo) -> Option<Right> {
+        let right = if self.credit > 0 {
             self.credit -= 1;
-        } else if self.spare > 0 {
-            self.spare -= 1;
+            Right::Credit
         } else {
-            return false;
-        }
+            self.take_spare(at)?
+        };
         self.delivery_count += 1;
-        true
+        Some(right)
+    }
+
+    #[cold]
+    fn take_spare(&mut self, at: SequenceNo) -> Option<Right> {
+        self.lapse(at);
+        let (left, right) = match self.spare {
+            0 => (&mut self.lapsed, Right::Lapsed),
+            _ => (&mut self.spare, Right::Credit),
+        };
+        *left = left.checked_sub(1)?;
+        Some(right)
+    }
+
+    /// What was under way has come by now, or was never sent.
+    fn lapse(&mut self, at: SequenceNo) {
+        if self.told_at.is_some_and(|told_at| at.is_at_or_after(told_at)) {
+            self.lapsed = self.lapsed.saturating_add(self.spare);
+            self.spare = 0;
+        }
     }
 
     /// Takes over the sender's flow: it may have given credit up.
@@ -118,7 +165,9 @@ impl ReceiverCredit {
             let from_credit = given_up.min(self.credit);
             self.credit -= from_credit;
             given_up -= from_credit;
-            self.spare = self.spare.saturating_sub(given_up);
+            let from_spare = given_up.min(self.spare);
+            self.spare -= from_spare;
+            self.lapsed = self.lapsed.saturating_sub(given_up - from_spare);
             self.delivery_count = count;
         }
     }
@@ -163,13 +212,32 @@ mod tests {
     #[test]
     fn lowered_credit_lets_in_what_was_under_way_and_nothing_more() {
         let mut receiver = ReceiverCredit::default();
-        receiver.grant(5, false);
-        receiver.take();
-        receiver.grant(0, false);
-        let let_in = (0..10).filter(|_| receiver.take()).count();
+        receiver.grant(5, false, FIRST);
+        receiver.take(FIRST);
+        receiver.grant(0, false, FIRST);
+        let let_in = (0..10).filter(|_| receiver.take(FIRST).is_some()).count();
         assert_eq!(let_in, 4);
     }
 
+    #[test]
+    fn what_was_under_way_has_come_when_the_window_is_used_up_that_was_open_then() {
+        let at = |number: u32| SequenceNo((u32::MAX - 1).wrapping_add(number));
+        let mut receiver = ReceiverCredit::default();
+        receiver.grant(5, false, at(0));
+        receiver.told(at(8));
+        receiver.grant(1, false, at(0));
+        assert_eq!(receiver.take(at(1)), Some(Right::Credit), "it has this credit");
+        assert_eq!(receiver.take(at(20)), Some(Right::Credit), "nobody has told the sender");
+        receiver.told(at(30));
+        receiver.told(at(50));
+        assert_eq!(receiver.take(at(29)), Some(Right::Credit));
+        assert_eq!(receiver.take(at(30)), Some(Right::Lapsed));
+        receiver.grant(1, false, at(31));
+        assert_eq!(receiver.take(at(32)), Some(Right::Credit));
+        assert_eq!(receiver.take(at(33)), None, "it never had credit for a sixth");
+    }
+
+    /// Deliveries of one frame each, flows and frames under way, and a window of frames.
     #[test]
     fn whatever_is_granted_and_sent_both_sides_agree_in_the_end() {
         for seed in 0..200 {
@@ -178,42 +246,63 @@ mod tests {
             let (mut sender, mut receiver) = (SenderCredit::new(start), ReceiverCredit::default());
             receiver.start(start);
             let mut flows = Vec::new();
-            let mut under_way = 0;
-            for _ in 0..200 {
-                match random.below(5) {
+            let size = 1 + random.below(30) as u32;
+            let (mut came, mut sent) = (SequenceNo(start), SequenceNo(start));
+            // Up to which frame the window is open, as it was told and as the sender knows.
+            let (mut told_edge, mut known_edge) = (came, came);
+            told_edge += size;
+            known_edge += size;
+            for _ in 0..300 {
+                match random.below(6) {
                     0 => {
                         let drain = random.below(4) == 0;
-                        if receiver.grant(random.below(20) as u32, drain) {
-                            flows.push((receiver.delivery_count.0, receiver.credit, drain));
+                        if receiver.grant(random.below(20) as u32, drain, came) {
+                            receiver.told(told_edge);
+                            told_edge = came;
+                            told_edge += size;
+                            let link = Some((receiver.delivery_count.0, receiver.credit, drain));
+                            flows.push((told_edge, link));
                         }
                     }
                     1 if !flows.is_empty() => {
-                        let (seen, credit, drain) = flows.remove(0);
-                        sender.update(Some(seen), credit, drain);
+                        let (edge, link) = flows.remove(0);
+                        known_edge = edge;
+                        if let Some((seen, credit, drain)) = link {
+                            sender.update(Some(seen), credit, drain);
+                        }
                     }
-                    2 if sender.credit > 0 => {
+                    2 if sender.credit > 0 && known_edge.is_after(sent) => {
                         sender.take();
-                        under_way += 1;
+                        sent += 1;
                     }
-                    3 if under_way > 0 => {
-                        assert!(receiver.take(), "seed {seed}: an honest sender was refused");
-                        under_way -= 1;
+                    3 if came != sent => {
+                        let right = receiver.take(came);
+                        assert_eq!(right, Some(Right::Credit), "seed {seed}: it was honest");
+                        came += 1;
                     }
                     // A drain is answered after what was sent before it.
-                    4 if under_way == 0 && sender.drained() => {
+                    4 if came == sent && sender.drained() => {
                         receiver.update(Some(sender.delivery_count.0), None);
+                    }
+                    5 => {
+                        told_edge = came;
+                        told_edge += size;
+                        flows.push((told_edge, None));
                     }
                     _ => {}
                 }
             }
-            for _ in 0..under_way {
-                assert!(receiver.take(), "seed {seed}");
+            while came != sent {
+                assert_eq!(receiver.take(came), Some(Right::Credit), "seed {seed}");
+                came += 1;
             }
-            for (seen, credit, drain) in flows {
+            for (seen, credit, drain) in flows.into_iter().filter_map(|(_, link)| link) {
                 sender.update(Some(seen), credit, drain);
             }
             assert_eq!(sender.delivery_count, receiver.delivery_count, "seed {seed}");
             assert_eq!(sender.credit, receiver.credit, "seed {seed}");
         }
     }
+
+    const FIRST: SequenceNo = SequenceNo(0);
 }

@@ -11,7 +11,7 @@ use mochila_wire::performative::{Attach, ReceiverSettleMode, Role, SenderSettleM
 use mochila_wire::{Source, TargetArchetype};
 
 pub use attach::{AttachAnswer, AttachRequest};
-pub(crate) use credit::{ReceiverCredit, SenderCredit};
+pub(crate) use credit::{ReceiverCredit, Right, SenderCredit};
 pub use outgoing::{Delivery, Outgoing, Progress};
 
 use crate::SessionId;
@@ -78,6 +78,7 @@ pub(crate) struct Partial {
     pub(crate) message_format: u32,
     pub(crate) settled: bool,
     pub(crate) resume: bool,
+    pub(crate) without_credit: bool,
     pub(crate) bytes: u64,
 }
 

@@ -6,7 +6,10 @@ use mochila_wire::SequenceNo;
 /// used; credit, not this window, holds producers back.
 #[derive(Debug)]
 pub(crate) struct IncomingWindow {
-    next_id: SequenceNo,
+    /// How many frames have come.
+    count: SequenceNo,
+    /// The peer's number of the frame that we call 0.
+    base: u32,
     left: u32,
     size: u32,
 }
@@ -14,12 +17,12 @@ pub(crate) struct IncomingWindow {
 impl IncomingWindow {
     pub(crate) fn new(size: u32) -> IncomingWindow {
         let size = size.max(1);
-        IncomingWindow { next_id: SequenceNo(0), left: size, size }
+        IncomingWindow { count: SequenceNo(0), base: 0, left: size, size }
     }
 
     /// The peer says which id its next transfer has.
     pub(crate) fn resume_at(&mut self, next_id: u32) {
-        self.next_id = SequenceNo(next_id);
+        self.base = next_id.wrapping_sub(self.count.0);
     }
 
     /// Counts one transfer frame; false if the peer had no right to send it.
@@ -29,8 +32,25 @@ impl IncomingWindow {
             return false;
         }
         self.left -= 1;
-        self.next_id += 1;
+        self.count += 1;
         true
+    }
+
+    /// The next frame, by our own count, which the peer cannot set.
+    pub(crate) fn next(&self) -> SequenceNo {
+        self.count
+    }
+
+    /// The last frame that came, by our own count.
+    #[inline]
+    pub(crate) fn last(&self) -> SequenceNo {
+        SequenceNo(self.count.0.wrapping_sub(1))
+    }
+
+    /// The first frame, by our own count, that the peer may only send when it has seen our next
+    /// flow.
+    pub(crate) fn edge(&self) -> SequenceNo {
+        SequenceNo(self.count.0.wrapping_add(self.left))
     }
 
     #[inline]
@@ -44,8 +64,9 @@ impl IncomingWindow {
         self.size
     }
 
+    /// The peer's number of its next frame.
     pub(crate) fn next_id(&self) -> u32 {
-        self.next_id.0
+        self.base.wrapping_add(self.count.0)
     }
 
     pub(crate) fn size(&self) -> u32 {

@@ -263,6 +263,12 @@ impl Bench {
         self.end_mut(link.client).engine.link(link.link).map_or(0, |link| link.credit())
     }
 
+    /// Whether credit and the session's window let another delivery begin.
+    pub(crate) fn may_begin(&mut self, link: Link) -> bool {
+        let wire = self.end_mut(link.client).engine.outgoing(link.link);
+        wire.is_some_and(|mut wire| wire.capacity() > 0)
+    }
+
     /// Sends a message unsettled, and lets the node do what it does; returns its token.
     pub(crate) fn send(&mut self, link: Link, message: &Message) -> u64 {
         self.send_bytes(link, &message.to_bytes(), false)

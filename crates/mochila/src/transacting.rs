@@ -1,6 +1,7 @@
 //! Transactions of `send` and `receive`: every so many messages one is ended and the next begun.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use mochila_client::Error;
 use mochila_engine::{AttachRequest, Connection, LinkId};
@@ -24,8 +25,15 @@ pub(crate) struct Plan {
 pub(crate) struct Transacting {
     control: LinkId,
     plan: Plan,
-    /// The transaction, once the broker has named it.
+    /// The transaction that is open, once the broker has named it.
     id: Option<Box<[u8]>>,
+    /// Those that follow, with the time at which the broker named them: who ends one need not
+    /// wait for the next.
+    spare: VecDeque<(Box<[u8]>, Instant)>,
+    /// How many the broker has still to name.
+    declaring: usize,
+    /// When the transaction that is open became so.
+    since: Instant,
     /// How many have been ended.
     count: u32,
     /// The message with which the last one ended.
@@ -52,17 +60,21 @@ impl Transacting {
             let detail = "the broker has no coordinator";
             return Err(Failure::new("TransactionError", detail));
         }
-        let to_ask = VecDeque::from([control_message(&Declare::default())]);
-        Ok(Some(Transacting {
+        let mut transacting = Transacting {
             control,
             plan,
             id: None,
+            spare: VecDeque::new(),
+            declaring: 0,
+            since: Instant::now(),
             count: 0,
             ended_with: 0,
-            to_ask,
+            to_ask: VecDeque::new(),
             asked: 0,
             is_over: false,
-        }))
+        };
+        transacting.declare(1);
+        Ok(Some(transacting))
     }
 
     pub(crate) fn control(&self) -> LinkId {
@@ -100,11 +112,38 @@ impl Transacting {
         self.count += 1;
         let frequency = self.plan.rollback_frequency;
         let fail = frequency > 0 && self.count.is_multiple_of(frequency);
-        self.to_ask.push_back(control_message(&Discharge { txn_id, fail }));
+        self.discharge(txn_id, fail);
         if is_last {
             self.is_over = true;
-        } else {
+            self.give_up_spares(Duration::ZERO);
+            return;
+        }
+        // Transactions have a time limit, so those who take their time have only one.
+        let now = Instant::now();
+        let ahead = if now.duration_since(self.since) < QUICK { AHEAD } else { 1 };
+        self.since = now;
+        self.give_up_spares(STALE);
+        self.id = self.spare.pop_front().map(|(id, _)| id);
+        self.declare(ahead);
+    }
+
+    /// Asks for transactions until so many follow, or are about to.
+    fn declare(&mut self, ahead: usize) {
+        for _ in (self.spare.len() + self.declaring)..ahead {
             self.to_ask.push_back(control_message(&Declare::default()));
+            self.declaring += 1;
+        }
+    }
+
+    fn discharge(&mut self, txn_id: Box<[u8]>, fail: bool) {
+        self.to_ask.push_back(control_message(&Discharge { txn_id, fail }));
+    }
+
+    /// Ends those of the following transactions that have been declared so long ago or longer.
+    fn give_up_spares(&mut self, age: Duration) {
+        while self.spare.front().is_some_and(|(_, since)| since.elapsed() >= age) {
+            let Some((txn_id, _)) = self.spare.pop_front() else { return };
+            self.discharge(txn_id, true);
         }
     }
 
@@ -130,7 +169,16 @@ impl Transacting {
     pub(crate) fn answered(&mut self, state: Option<DeliveryState>) -> Outcome {
         self.asked = self.asked.saturating_sub(1);
         match state {
-            Some(DeliveryState::Declared { txn_id }) => self.id = Some(txn_id),
+            Some(DeliveryState::Declared { txn_id }) => {
+                self.declaring = self.declaring.saturating_sub(1);
+                if self.is_over {
+                    self.discharge(txn_id, true);
+                } else if self.id.is_none() {
+                    self.id = Some(txn_id);
+                } else {
+                    self.spare.push_back((txn_id, Instant::now()));
+                }
+            }
             Some(DeliveryState::Accepted) => {}
             Some(DeliveryState::Rejected { error: Some(error) }) => {
                 return Err(Failure::new("TransactionAborted", error));
@@ -153,6 +201,12 @@ fn control_message(value: &impl Encode) -> Vec<u8> {
     bytes
 }
 
+/// How many transactions follow the one that is open, at most.
+const AHEAD: usize = 8;
+/// Whoever ends transactions as fast as this has others at hand.
+const QUICK: Duration = Duration::from_secs(1);
+/// A transaction at hand that has not been used for so long may soon be out of time.
+const STALE: Duration = Duration::from_secs(5);
 /// The descriptor of the section `amqp-value`.
 const AMQP_VALUE: &[u8] = &[0x00, 0x53, 0x77];
 /// What the name of a transaction takes at most in a frame.

@@ -220,7 +220,16 @@ impl QueueBench {
     }
 
     pub(crate) fn grant(&mut self, producer: BenchProducer, want: u32) -> u32 {
-        let (credit, wakeups) = self.queue.grant(self.now, producer.id, &Want::credit(want));
+        self.grant_what(producer, &Want::credit(want))
+    }
+
+    /// The credit of one that has had a message rejected.
+    pub(crate) fn grant_again(&mut self, producer: BenchProducer, want: u32) -> u32 {
+        self.grant_what(producer, &Want { was_refused: true, ..Want::credit(want) })
+    }
+
+    fn grant_what(&mut self, producer: BenchProducer, want: &Want) -> u32 {
+        let (credit, wakeups) = self.queue.grant(self.now, producer.id, want);
         wakeups.perform();
         credit
     }

@@ -41,12 +41,24 @@ fn a_queue_that_rejects_takes_the_credit_of_its_producers_away() {
     let (producer, consumer) = (bench.producer(), bench.consumer());
     assert_eq!(bench.grant(producer, 100), 100);
     bench.send(&["a", "b", "c"]);
-    assert_eq!(bench.grant(producer, 100), 0);
+    assert_eq!(bench.grant_again(producer, 100), 0);
     let positions = bench.take(consumer, 1).positions();
     bench.woken();
     bench.accept(consumer, &positions);
     assert_eq!(bench.woken(), [producer.key]);
-    assert_eq!(bench.grant(producer, 100), 100);
+    assert_eq!(bench.grant_again(producer, 100), 100);
+}
+
+#[test]
+fn a_producer_that_finds_a_queue_rejecting_may_send_one_message_to_learn_it() {
+    let mut bench = QueueBench::new(limited(1));
+    bench.send(&["a", "b"]);
+    let late = bench.producer();
+    assert_eq!(bench.grant(late, 100), 1);
+    assert_eq!(bench.send(&["c"]).accepted, 0);
+    assert_eq!(bench.grant_again(late, 100), 0);
+    bench.queue.purge(bench.now, 1).1.perform();
+    assert_eq!(bench.woken(), [late.key]);
 }
 
 #[test]
@@ -114,7 +126,7 @@ fn a_producer_that_leaves_the_line_does_not_hold_up_the_next() {
     let producers = [bench.producer(), bench.producer()];
     bench.send(&["a", "b"]);
     for producer in producers {
-        assert_eq!(bench.grant(producer, 1), 0);
+        assert_eq!(bench.grant_again(producer, 1), 0);
     }
     bench.detach(producers[0]);
     bench.queue.purge(bench.now, 1).1.perform();
@@ -135,7 +147,7 @@ fn a_raised_limit_lets_producers_go_on_at_once() {
     let mut bench = QueueBench::new(limited(1));
     let producer = bench.producer();
     bench.send(&["a", "b"]);
-    assert_eq!(bench.grant(producer, 1), 0);
+    assert_eq!(bench.grant_again(producer, 1), 0);
     let wakeups = bench.queue.set_settings(bench.now, limited(5)).unwrap();
     bench.perform(wakeups);
     assert_eq!(bench.woken(), [producer.key]);

@@ -435,10 +435,21 @@ impl Model {
     }
 
     fn grant(&mut self, index: usize, want: u32) {
-        let credit = self.bench.grant(self.producers[index].bench, want);
+        let producer = self.producers[index].bench;
+        // Every other one knows that messages are rejected, if they are.
+        let is_told = index % 2 == 1;
+        let credit = match is_told {
+            true => self.bench.grant_again(producer, want),
+            false => self.bench.grant(producer, want),
+        };
         let closed = self.stopped || self.full;
+        let is_rejecting = self.full && !self.stopped && !self.block;
         assert!(credit <= want);
-        assert_eq!(credit == 0, closed || want == 0);
+        if closed && want > 0 {
+            assert_eq!(credit, u32::from(is_rejecting && !is_told));
+        } else {
+            assert_eq!(credit == 0, want == 0);
+        }
         self.producers[index].waits = closed && want > 0;
         self.producers[index].called = false;
     }

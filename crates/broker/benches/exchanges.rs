@@ -165,8 +165,11 @@ fn bind(exchange: &Exchange, queue: &Arc<SharedQueue>, key: &str, number: usize)
     exchange.bind(NOW, queue, key, arguments).expect("it makes sense").1.perform();
 }
 
+/// Where a message is in a buffer, and what is known of it.
+type Placed = (Range<usize>, Sections, MessageMeta);
+
 /// A batch of messages whose subjects are so many keys in turn.
-fn messages(keys: usize) -> (Vec<u8>, Vec<(Range<usize>, Sections, MessageMeta)>) {
+fn messages(keys: usize) -> (Vec<u8>, Vec<Placed>) {
     let (mut buffer, mut messages) = (Vec::new(), Vec::new());
     for index in 0..BATCH {
         let mut message = Message::of_data(vec![7; 300]);

@@ -93,14 +93,16 @@ impl Messages {
         let mut run = Run::new(0, 0);
         // Free ones that have been found: nobody else takes them meanwhile.
         let mut found = Run::new(0, 0);
+        // Free ones that have been taken, and still stand among the free ones.
+        let mut taken = Run::new(0, 0);
         while acquired.messages < picks.most && acquired.expired.messages() < picks.most_expired {
             let Order::Groups(groups) = &mut self.order else { break };
             if found.len == 0 && picks.free > 0 {
                 found = next(groups.free(), acquired.end).unwrap_or(found);
             }
             let free = Some(found.first).filter(|_| found.len > 0 && picks.free > 0);
-            let owned = groups.owned(taker.slot).and_then(|owned| next(owned, acquired.end));
-            let owned = owned.map(|owned| owned.first);
+            let owned = groups.owned(taker.slot).filter(|owned| owned.len() > 0);
+            let owned = owned.and_then(|owned| next(owned, acquired.end)).map(|run| run.first);
             let Some(position) = owned.into_iter().chain(free).min() else { break };
             let (number, index) = (position / BLOCK, index_of(position));
             let block = self.entries.block_mut(number).expect("what is available has an entry");
@@ -129,6 +131,14 @@ impl Messages {
             if free == Some(position) {
                 picks.free -= 1;
                 found = Run::new(found.first + 1, found.len - 1);
+                if taken.end() == position && taken.len > 0 {
+                    taken.len += 1;
+                } else {
+                    groups.free_taken(taken);
+                    taken = Run::new(position, 1);
+                }
+            } else {
+                groups.owned_taken(position, taker.slot);
             }
             taker.bytes = taker.bytes.saturating_sub(len);
             acquired.messages += 1;
@@ -144,6 +154,9 @@ impl Messages {
         }
         self.available.remove(run);
         runs.extend(Some(run).filter(|run| run.len > 0));
+        if let Order::Groups(groups) = &mut self.order {
+            groups.free_taken(taken);
+        }
         acquired
     }
 

@@ -11,6 +11,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     groups: Vec<Option<Group>>,
+    /// How each of them is found, and whether it goes.
+    listings: Vec<Listing>,
     free: Vec<u32>,
     /// Groups that had no messages when they came here, the oldest first. A few are remembered:
     /// where there is no backlog the next message of a group would only make it again.
@@ -19,8 +21,21 @@ pub(crate) struct Directory {
     by_hash: HashMap<u64, u32, BuildHasherDefault<AsItIs>>,
     /// The group that was found last: messages of one group often come together.
     last: u32,
+    last_hash: u64,
     /// Bytes of the names that take memory of their own.
     name_bytes: u64,
+}
+
+/// What has to be known of a group only when it comes and when it goes.
+#[derive(Clone, Copy, Debug)]
+struct Listing {
+    hash: u64,
+    /// The next group whose name has the same hash, or `UNGROUPED`.
+    same_hash: u32,
+    /// The last message of the group has come: its name means another group now, or none.
+    is_closed: bool,
+    /// The group has had no messages, and is remembered for a while.
+    is_fading: bool,
 }
 
 impl Directory {
@@ -51,37 +66,41 @@ impl Directory {
     /// The number of the group of this name; it comes into being if it is not there.
     #[inline]
     pub(crate) fn find(&mut self, wanted: &MessageName<'_>) -> u32 {
-        let last = self.groups.get(self.last as usize).and_then(Option::as_ref);
-        if last.is_some_and(|group| is_it(group, wanted) && !group.is_closed) {
+        if self.last_hash == wanted.hash
+            && let Some(Some(last)) = self.groups.get(self.last as usize)
+            && last.name.as_bytes() == wanted.name
+        {
             return self.last;
         }
         let mut at = self.by_hash.get(&wanted.hash).copied().unwrap_or(UNGROUPED);
         while at != UNGROUPED {
-            let group = self.group(at);
-            if is_it(group, wanted) {
-                self.last = at;
+            if self.group(at).name.as_bytes() == wanted.name {
+                (self.last, self.last_hash) = (at, wanted.hash);
                 return at;
             }
-            at = group.same_hash;
+            at = self.listings[at as usize].same_hash;
         }
         self.add(wanted)
     }
 
     /// The name means nothing any more; the group lives on until its messages have gone.
     pub(crate) fn close(&mut self, number: u32) {
-        if !self.group(number).is_closed {
+        if !self.listings[number as usize].is_closed {
             self.unlist(number);
-            self.group_mut(number).is_closed = true;
+            self.listings[number as usize].is_closed = true;
+            if self.last == number {
+                self.last = UNGROUPED;
+            }
         }
     }
 
     /// A group has no messages any more: it is forgotten, now or soon.
     pub(crate) fn leave(&mut self, number: u32) {
-        let group = self.group_mut(number);
-        if group.is_closed && !group.is_fading {
+        let listing = &mut self.listings[number as usize];
+        if listing.is_closed && !listing.is_fading {
             return self.forget(number);
         }
-        if !std::mem::replace(&mut group.is_fading, true) {
+        if !std::mem::replace(&mut listing.is_fading, true) {
             self.fading.push_back(number);
         }
         if self.fading.len() > KEPT {
@@ -92,9 +111,8 @@ impl Directory {
     /// Forgets the group that has been fading for longest, unless it has messages again.
     fn forget_oldest(&mut self) {
         let Some(number) = self.fading.pop_front() else { return };
-        let group = self.group_mut(number);
-        group.is_fading = false;
-        if group.messages == 0 {
+        self.listings[number as usize].is_fading = false;
+        if self.group(number).messages == 0 {
             self.forget(number);
         }
     }
@@ -107,6 +125,7 @@ impl Directory {
         self.free.push(number);
         if self.free.len() == self.groups.len() {
             self.groups.clear();
+            self.listings.clear();
             self.free.clear();
         }
         // Of many groups that are gone the tables do not stay for long.
@@ -115,7 +134,7 @@ impl Directory {
             self.by_hash.shrink_to(kept);
         }
         if self.groups.is_empty() && self.groups.capacity() > KEPT {
-            (self.groups, self.free) = (Vec::new(), Vec::new());
+            (self.groups, self.listings, self.free) = (Vec::new(), Vec::new(), Vec::new());
         }
     }
 
@@ -135,23 +154,29 @@ impl Directory {
     }
 
     fn add(&mut self, wanted: &MessageName<'_>) -> u32 {
-        let mut group = Group::new(Name::new(wanted.name), wanted.hash);
+        let group = Group::new(Name::new(wanted.name));
         self.name_bytes += group.name.heap_bytes();
         let number = self.free.pop().unwrap_or(self.groups.len() as u32);
-        if let Some(other) = self.by_hash.insert(wanted.hash, number) {
-            group.same_hash = other;
-        }
+        let same_hash = self.by_hash.insert(wanted.hash, number).unwrap_or(UNGROUPED);
+        let (hash, is_closed, is_fading) = (wanted.hash, false, false);
+        let listing = Listing { hash, same_hash, is_closed, is_fading };
         match self.groups.get_mut(number as usize) {
-            Some(place) => *place = Some(group),
-            None => self.groups.push(Some(group)),
+            Some(place) => {
+                *place = Some(group);
+                self.listings[number as usize] = listing;
+            }
+            None => {
+                self.groups.push(Some(group));
+                self.listings.push(listing);
+            }
         }
-        self.last = number;
+        (self.last, self.last_hash) = (number, wanted.hash);
         number
     }
 
     /// Takes a group out of those that are found by name.
     fn unlist(&mut self, number: u32) {
-        let Group { hash, same_hash, .. } = *self.group(number);
+        let Listing { hash, same_hash, .. } = self.listings[number as usize];
         let Some(first) = self.by_hash.get(&hash).copied() else { return };
         if first == number {
             match same_hash {
@@ -162,18 +187,14 @@ impl Directory {
         }
         let mut at = first;
         while at != UNGROUPED {
-            let group = self.group_mut(at);
-            if group.same_hash == number {
-                group.same_hash = same_hash;
+            let listing = &mut self.listings[at as usize];
+            if listing.same_hash == number {
+                listing.same_hash = same_hash;
                 return;
             }
-            at = group.same_hash;
+            at = listing.same_hash;
         }
     }
-}
-
-fn is_it(group: &Group, wanted: &MessageName<'_>) -> bool {
-    group.hash == wanted.hash && group.name.as_bytes() == wanted.name
 }
 
 /// Keys are hashes already.
@@ -199,7 +220,7 @@ impl Hasher for AsItIs {
 /// Tables for so few groups are kept when they are empty.
 const KEPT: usize = 128;
 /// What a group takes: itself, and its share of the tables.
-const GROUP_COST: u64 = size_of::<Option<Group>>() as u64 + 24;
+const GROUP_COST: u64 = (size_of::<Option<Group>>() + size_of::<Listing>()) as u64 + 24;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! One group of messages.
 
-use super::link::{STRAY, UNGROUPED};
+use super::Seat;
+use super::link::STRAY;
 use crate::messages::entries::Entries;
 use crate::messages::entry::NOBODY;
 use crate::messages::name::Name;
@@ -12,20 +13,16 @@ use std::collections::BTreeSet;
 /// that comes back goes to its end of the chain if it belongs there; otherwise it is a stray, in
 /// an ordered set that is there only as long as there are strays. The oldest is the first of
 /// either.
+///
+/// A group fills one cache line: where there are very many, each message of one finds it cold.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Group {
     pub(crate) name: Name,
-    pub(crate) hash: u64,
-    /// The next group whose name has the same hash, or `UNGROUPED`.
-    pub(crate) same_hash: u32,
     /// The slot of the consumer that holds messages of it, or `NOBODY`.
     pub(crate) owner: u32,
     /// When it was shared out.
     pub(crate) round: u32,
-    /// Its last message has come: its name means another group now, or none.
-    pub(crate) is_closed: bool,
-    /// It has had no messages, and is remembered for a while.
-    pub(crate) is_fading: bool,
     /// Messages, acquired ones included.
     pub(crate) messages: u32,
     /// Messages that the owner holds.
@@ -33,32 +30,49 @@ pub(crate) struct Group {
     /// The ends of the chain; `first` is `NONE` if it is empty.
     first: u64,
     last: u64,
-    strays: BTreeSet<u64>,
+    strays: Option<Box<Strays>>,
 }
 
+/// Messages that do not stand in the chain.
+#[derive(Debug, Default)]
+struct Strays(BTreeSet<u64>);
+
 impl Group {
-    pub(crate) fn new(name: Name, hash: u64) -> Group {
+    pub(crate) fn new(name: Name) -> Group {
         Group {
             name,
-            hash,
-            same_hash: UNGROUPED,
             owner: NOBODY,
             round: 0,
-            is_closed: false,
-            is_fading: false,
             messages: 0,
             held: 0,
             first: NONE,
             last: NONE,
-            strays: BTreeSet::new(),
+            strays: None,
         }
     }
 
     /// The oldest message that is available.
     #[inline]
     pub(crate) fn oldest(&self) -> Option<u64> {
-        let stray = self.strays.first().copied();
+        let stray = self.strays.as_ref().and_then(|strays| strays.0.first().copied());
         Some(stray.map_or(self.first, |stray| stray.min(self.first))).filter(|p| *p != NONE)
+    }
+
+    /// Where the oldest message is to be found; `None` if none is available.
+    #[inline]
+    pub(super) fn seat(&self, round: u32) -> Option<Seat> {
+        let oldest = self.oldest()?;
+        Some(match self.owner {
+            NOBODY => Seat::Free(oldest),
+            owner if self.round == round => Seat::Owned(owner, oldest),
+            _ => Seat::Nowhere,
+        })
+    }
+
+    /// Adds a new message where none is available.
+    #[inline]
+    pub(crate) fn begin(&mut self, position: u64) {
+        (self.first, self.last) = (position, position);
     }
 
     /// Adds a message that is available now, in its place.
@@ -79,7 +93,7 @@ impl Group {
             entries.link_mut(position).next = distance;
             self.first = position;
         } else {
-            self.strays.insert(position);
+            self.strays.get_or_insert_default().0.insert(position);
             entries.link_mut(position).previous = STRAY;
             return;
         }
@@ -113,7 +127,16 @@ impl Group {
         if position == self.first {
             self.first = if position == self.last { NONE } else { position + u64::from(next) };
         } else {
-            self.strays.remove(&position);
+            self.remove_stray(position);
+        }
+    }
+
+    fn remove_stray(&mut self, position: u64) {
+        if let Some(strays) = &mut self.strays {
+            strays.0.remove(&position);
+            if strays.0.is_empty() {
+                self.strays = None;
+            }
         }
     }
 
@@ -121,7 +144,7 @@ impl Group {
     pub(crate) fn remove(&mut self, entries: &mut Entries, position: u64) {
         let link = *entries.link_mut(position);
         if link.previous == STRAY {
-            self.strays.remove(&position);
+            self.remove_stray(position);
         } else if position == self.first {
             self.remove_oldest(position, link.next);
         } else {
@@ -145,10 +168,11 @@ impl Group {
     #[cold]
     fn break_chain(&mut self, entries: &mut Entries, previous: u64, next: u64) {
         let (mut at, end) = (next, self.last);
+        let strays = self.strays.get_or_insert_default();
         loop {
             let link = entries.link_mut(at);
             link.previous = STRAY;
-            self.strays.insert(at);
+            strays.0.insert(at);
             if at == end {
                 break;
             }
@@ -165,3 +189,5 @@ fn distance(from: u64, to: u64) -> Option<u32> {
 
 /// No position.
 const NONE: u64 = u64::MAX;
+
+const _: () = assert!(size_of::<Option<Group>>() == 64);

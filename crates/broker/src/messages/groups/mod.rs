@@ -152,20 +152,21 @@ impl Groups {
         // Those that anybody may take are mostly neighbours.
         let mut free = Run::new(added.first, 0);
         for position in added.first..added.end() {
-            let number = entries.link_mut(position).group;
+            let number = entries.link(position).group;
             if number == UNGROUPED {
                 self.note_free(&mut free, position);
                 continue;
             }
             let group = self.directory.group_mut(number);
             group.messages += 1;
-            let was_empty = group.oldest().is_none();
-            group.insert(entries, position);
-            if was_empty {
-                match self.seat(number) {
-                    Some(Seat::Free(position)) => self.note_free(&mut free, position),
-                    seat => self.reseat(None, seat),
-                }
+            if group.oldest().is_some() {
+                group.insert(entries, position);
+                continue;
+            }
+            group.begin(position);
+            match group.seat(self.round) {
+                Some(Seat::Free(position)) => self.note_free(&mut free, position),
+                seat => self.reseat(None, seat),
             }
         }
         self.free.insert(free);
@@ -182,13 +183,15 @@ impl Groups {
         }
     }
 
-    /// A consumer acquires a message that it may take: the oldest of its group.
+    /// A consumer acquires a message that it may take: the oldest of its group, or one in none.
+    ///
+    /// It still stands where the consumer has found it, among those that
+    /// [anybody](Groups::free_taken) may take or [only it](Groups::owned_taken).
     #[inline]
     pub(crate) fn acquire(&mut self, position: u64, link: Link, slot: u32) {
         if link.group == UNGROUPED {
-            return self.free.remove(Run::new(position, 1));
+            return;
         }
-        let before = self.seat(link.group);
         let round = self.round;
         let group = self.directory.group_mut(link.group);
         debug_assert_eq!(group.oldest(), Some(position), "it is not the oldest of its group");
@@ -198,8 +201,18 @@ impl Groups {
             debug_assert_eq!(group.owner, NOBODY, "the group is another consumer's");
             (group.owner, group.round) = (slot, round);
         }
-        let after = self.seat(link.group);
-        self.reseat(before, after);
+        let next = group.seat(round);
+        self.reseat(None, next);
+    }
+
+    /// Messages that anybody might take have been acquired.
+    pub(crate) fn free_taken(&mut self, run: Run) {
+        self.free.remove(run);
+    }
+
+    /// A message that only this consumer might take has been acquired.
+    pub(crate) fn owned_taken(&mut self, position: u64, slot: u32) {
+        self.owned_mut(slot).remove(Run::new(position, 1));
     }
 
     /// An available message is out of everybody's reach from now on.
@@ -266,12 +279,11 @@ impl Groups {
 
     /// Messages that were held are gone.
     fn settled(&mut self, entries: &Entries, block: u64, mask: u128) {
-        let mut indexes = indexes(mask).peekable();
-        while let Some(index) = indexes.next() {
-            let number = entries.link(block * BLOCK + index).group;
+        let Some(block) = entries.block(block) else { return };
+        let mut numbers = indexes(mask).map(|index| block.link(index as usize).group).peekable();
+        while let Some(number) = numbers.next() {
             let mut count = 1;
-            let same = |index: &u64| entries.link(block * BLOCK + *index).group == number;
-            while indexes.next_if(same).is_some() {
+            while numbers.next_if_eq(&number).is_some() {
                 count += 1;
             }
             if number == UNGROUPED {
@@ -309,13 +321,7 @@ impl Groups {
     /// Where the oldest message of a group is to be found; `None` if none is available.
     #[inline]
     fn seat(&self, number: u32) -> Option<Seat> {
-        let group = self.directory.group(number);
-        let oldest = group.oldest()?;
-        Some(match group.owner {
-            NOBODY => Seat::Free(oldest),
-            owner if group.round == self.round => Seat::Owned(owner, oldest),
-            _ => Seat::Nowhere,
-        })
+        self.directory.group(number).seat(self.round)
     }
 
     /// Moves the oldest message of a group.

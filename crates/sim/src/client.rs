@@ -1,5 +1,6 @@
 //! A client of the broker.
 
+mod controller;
 mod hand;
 mod life;
 mod line;
@@ -8,6 +9,7 @@ mod manager;
 mod mishap;
 mod plan;
 mod receiver;
+mod scope;
 mod sender;
 
 use std::collections::VecDeque;
@@ -19,12 +21,15 @@ use mochila_wire::{AmqpError, Now, condition};
 use crate::cable::Cable;
 use crate::ledger::Ledger;
 use crate::number::{ConnectionNo, ReceiverNo, SenderNo};
+use controller::Controller;
 use line::Line;
 pub(crate) use line::WRONG_PASSWORD;
 use link::{Actor, Link, Place};
 pub(crate) use mishap::Mishap;
+pub(crate) use plan::TRANSACTION_TIMEOUT_MS;
 pub use plan::{ClientPlan, CreditPlan, Mishaps, ReceiverPlan, SenderPlan};
 use receiver::Receiver;
+use scope::Scope;
 use sender::Sender;
 
 /// A client: an engine at the other end of the cable, and somebody who uses it.
@@ -56,19 +61,22 @@ pub(crate) struct Scene<'a> {
 
 impl Client {
     pub(crate) fn new(name: &str, plan: ClientPlan, now: Now, random: &mut Random) -> Client {
-        let mut actors = Vec::new();
+        let (mut actors, scope) = (Vec::new(), Scope::default());
         for sender in &plan.senders {
             let no = SenderNo(random.next_u32() as usize);
-            actors.push(Actor::Sender(Sender::new(no, sender.clone())));
+            actors.push(Actor::Sender(Sender::new(no, sender.clone(), scope.clone())));
         }
         for receiver in &plan.receivers {
             let no = ReceiverNo(random.next_u32() as usize);
-            actors.push(Actor::Receiver(Receiver::new(no, receiver.clone())));
+            actors.push(Actor::Receiver(Receiver::new(no, receiver.clone(), scope.clone())));
         }
         if let Some(plan) = plan.manager.clone() {
             let (listener, asker) = manager::manager(name, plan);
             actors.push(Actor::Listener(listener));
             actors.push(Actor::Asker(asker));
+        }
+        if let Some(plan) = plan.controller {
+            actors.push(Actor::Controller(Controller::new(plan, scope)));
         }
         let one_session = random.chance(50);
         let links = actors.into_iter().enumerate().map(|(index, actor)| Link {
@@ -205,7 +213,9 @@ impl Client {
                 match &mut self.links[index].actor {
                     Actor::Receiver(receiver) => receiver.transfer(&mut hand, &transfer, &payload),
                     Actor::Listener(listener) => listener.transfer(&mut hand, &transfer, &payload),
-                    Actor::Sender(_) | Actor::Asker(_) => panic!("a sender got a message"),
+                    Actor::Sender(_) | Actor::Asker(_) | Actor::Controller(_) => {
+                        panic!("a sender got a message")
+                    }
                 }
                 self.act_soon(scene);
             }
@@ -226,6 +236,10 @@ impl Client {
                             sender.concluded(token, state.as_ref(), scene.ledger);
                         }
                         Actor::Asker(asker) => asker.concluded(state.as_ref()),
+                        Actor::Controller(controller) => {
+                            let mut hand = line.hand(scene, link, session);
+                            controller.concluded(state.as_ref(), &mut hand);
+                        }
                         Actor::Receiver(_) | Actor::Listener(_) => {
                             panic!("a receiver got an outcome")
                         }
@@ -288,7 +302,8 @@ impl Client {
     }
 
     fn act_soon(&mut self, scene: &mut Scene<'_>) {
-        if self.act_ms.is_none() {
+        // A transaction that stays open for long keeps nobody from acting in it.
+        if self.act_ms.is_none_or(|at| at > scene.now.mono_ms + LONG_MS) {
             let pause_ms = if scene.random.chance(60) { 0 } else { scene.random.between(1, 10) };
             self.act_ms = Some(scene.now.mono_ms + pause_ms);
         }
@@ -308,6 +323,7 @@ impl Client {
             Actor::Receiver(receiver) => receiver.lost(connection, scene.ledger),
             Actor::Listener(listener) => listener.lost(),
             Actor::Asker(asker) => asker.lost(),
+            Actor::Controller(controller) => controller.lost(scene.ledger),
         }
         self.act_ms = self.act_ms.or(Some(scene.now.mono_ms + pause_ms));
     }
@@ -323,6 +339,8 @@ impl Client {
 }
 
 const MOST_MISHAPS: u32 = 25;
+/// Longer than anybody thinks before he acts.
+const LONG_MS: u64 = 300;
 
 /// Bytes that wait to be written.
 type Outbox = VecDeque<u8>;

@@ -3,6 +3,7 @@
 mod account;
 mod audit;
 mod entry;
+mod transaction;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,8 @@ use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo};
 use crate::selector::Selector;
 use account::{Account, Said};
 use entry::{Entry, Fate, Holder};
+use transaction::Transaction;
+pub(crate) use transaction::{End, Pledge};
 
 /// The book that all clients keep together. Every line of it is a promise of the broker's, and it
 /// panics where one is broken.
@@ -21,6 +24,11 @@ use entry::{Entry, Fate, Holder};
 pub(crate) struct Ledger {
     entries: Vec<Entry>,
     accounts: Vec<Account>,
+    transactions: Vec<Transaction>,
+    /// The last place that a message has got among those of its sender.
+    last_rank: u64,
+    /// The time, in milliseconds.
+    now_ms: u64,
     /// What is known of each queue.
     queues: BTreeMap<String, QueueRules>,
     /// Conditions of errors that a link may get.
@@ -72,6 +80,12 @@ pub struct Tally {
     pub drained: u64,
     /// Requests answered by `$management`.
     pub answered: u64,
+    /// Transactions that the broker has committed.
+    pub committed: u64,
+    /// Transactions that it has rolled back.
+    pub rolled_back: u64,
+    /// Transactions of which nobody was told how they ended.
+    pub unknown: u64,
 }
 
 /// A receiver, as the ledger knows it.
@@ -98,6 +112,11 @@ impl Ledger {
     /// An empty book. Where memory is short, what receivers write on messages may get lost.
     pub(crate) fn new(is_memory_short: bool) -> Ledger {
         Ledger { may_lose_marks: is_memory_short, ..Ledger::default() }
+    }
+
+    /// Tells the time.
+    pub(crate) fn clock(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
     }
 
     /// What may happen on a queue.
@@ -154,6 +173,13 @@ impl Ledger {
             return;
         }
         entry.fate = if settled { Fate::SentSettled } else { Fate::Sent };
+        match entry.within {
+            Some(within) => self.transactions[within.0].sends(no),
+            None => {
+                self.last_rank += 1;
+                entry.rank = self.last_rank;
+            }
+        }
         let account = &mut self.accounts[connection.0];
         if settled && account.is_over {
             entry.may_be_lost = true;
@@ -182,12 +208,13 @@ impl Ledger {
     /// The broker has rejected a message.
     pub(crate) fn refused(&mut self, no: MessageNo, error: Option<&AmqpError>) {
         self.tally.refused += 1;
+        let may_fail = self.doom_of(no);
         let entry = &mut self.entries[no.0];
         let is_open = matches!(entry.fate, Fate::Sending | Fate::Sent);
         assert!(is_open, "{no:?} was refused: {entry:?}");
         assert_eq!(entry.seen, 0, "{no:?} was delivered and then refused");
         let rules = self.queues.get(&entry.queue).copied().unwrap_or_default();
-        assert!(rules.refuses, "{no:?} for {} was refused: {error:?}", entry.queue);
+        assert!(rules.refuses || may_fail, "{no:?} for {} was refused: {error:?}", entry.queue);
         entry.fate = Fate::Refused;
     }
 
@@ -203,10 +230,15 @@ impl Ledger {
     pub(crate) fn delivered(&mut self, taker: &Taker<'_>, bytes: &[u8]) -> Delivered {
         let received = letter::read(bytes);
         let no = received.no;
-        let entry = self.entries.get_mut(no.0).expect("a message came that nobody has sent");
+        assert!(no.0 < self.entries.len(), "a message came that nobody has sent");
+        self.appears(no);
+        if !self.accounts[taker.connection.0].is_over {
+            self.comes_again(no);
+        }
+        let entry = &mut self.entries[no.0];
         let account = &mut self.accounts[taker.connection.0];
-        let delivered =
-            Delivered { no, sender: entry.sender, is_first: received.header.first_acquirer };
+        let (rank, is_first) = (entry.rank, received.header.first_acquirer);
+        let delivered = Delivered { no, sender: entry.sender, is_first, rank };
         if account.is_over {
             // It was under way when the broker gave the connection up; others may have had it since.
             entry.check_place(no, taker, &received);
@@ -235,7 +267,9 @@ impl Ledger {
     pub(crate) fn browsed(&mut self, taker: &Taker<'_>, bytes: &[u8]) -> MessageNo {
         let received = letter::read(bytes);
         let no = received.no;
-        let entry = self.entries.get(no.0).expect("a message was shown that nobody has sent");
+        assert!(no.0 < self.entries.len(), "a message was shown that nobody has sent");
+        self.appears(no);
+        let entry = &self.entries[no.0];
         entry.check_place(no, taker, &received);
         self.tally.browsed += 1;
         no
@@ -249,7 +283,7 @@ impl Ledger {
         }
         account.holds.remove(&no);
         let entry = &mut self.entries[no.0];
-        entry.holder = None;
+        (entry.holder, entry.pledged) = (None, None);
         if let Verdict::Modify { failed, mark, .. } = verdict {
             entry.most_failures += u32::from(failed);
             entry.marks.extend(mark);
@@ -266,7 +300,7 @@ impl Ledger {
         account.holds.remove(&no);
         let entry = &mut self.entries[no.0];
         entry.most_failures += u32::from(failed);
-        entry.holder = None;
+        (entry.holder, entry.pledged) = (None, None);
     }
 
     /// All that a connection has said so far is in its first `bytes` bytes.
@@ -284,6 +318,7 @@ impl Ledger {
                     self.tally.done += u64::from(is_done);
                 }
                 Said::Closed => self.accounts[connection.0].has_left = true,
+                Said::Discharged(no) => self.heard_discharge(no),
             }
         }
     }
@@ -296,7 +331,7 @@ impl Ledger {
             match said {
                 Said::SentSettled(no) => self.entries[no.0].may_be_lost = true,
                 Said::Settled(no, _) => self.entries[no.0].may_be_done = true,
-                Said::Closed => {}
+                Said::Closed | Said::Discharged(_) => {}
             }
         }
         for no in std::mem::take(&mut account.holds) {
@@ -310,6 +345,7 @@ impl Ledger {
                 entry.most_failures += 1;
             }
         }
+        self.transactions_over(connection);
     }
 
     /// A settled delivery may not have arrived at its receiver.
@@ -325,7 +361,9 @@ impl Ledger {
 
     /// How many messages of a queue a selector leaves there.
     pub(crate) fn unselected(&self, queue: &str, selector: &Selector) -> u64 {
-        let is_left = |entry: &&Entry| entry.queue == queue && entry.is_left_by(selector);
+        let is_left = |entry: &&Entry| {
+            entry.queue == queue && entry.is_left_by(selector) && self.may_be_there(entry)
+        };
         self.entries.iter().filter(is_left).count() as u64
     }
 
@@ -342,6 +380,8 @@ pub(crate) struct Delivered {
     pub(crate) sender: SenderNo,
     /// Nobody had acquired it before.
     pub(crate) is_first: bool,
+    /// Its place among the messages of its sender.
+    pub(crate) rank: u64,
 }
 
 #[cfg(test)]

@@ -11,6 +11,9 @@
 //! * what was accepted is delivered at least once, or has expired or been purged and was counted;
 //! * no two consumers hold a message at once, and none is given out again after it was dequeued;
 //! * consumers see the new messages of one sender in order, those that select only what they select;
+//! * of a transaction all is done or nothing: none of it is seen before it is committed, nothing of
+//!   what was rolled back ever, and what was taken in one that was comes again. How it ended is
+//!   known of each as soon as anybody can know it, whether its client was told or not;
 //! * nobody gets more than he has credit for (the engines at both ends watch over that);
 //! * the memory in use is never above the limit, and nothing is left of it at the end;
 //! * when nothing more happens, no consumer waits while a message that it may take is available, no

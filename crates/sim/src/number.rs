@@ -27,4 +27,6 @@ numbers! {
     SenderNo("sender");
     /// A receiving link, through all its connections.
     ReceiverNo("receiver");
+    /// A transaction.
+    TransactionNo("transaction");
 }

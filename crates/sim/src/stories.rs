@@ -7,6 +7,7 @@ mod operators;
 mod outcomes;
 mod passage;
 mod selectors;
+mod transactions;
 mod trouble;
 
 use crate::{Story, Tally, World};
@@ -33,6 +34,7 @@ pub const ALL: &[(Story, u64)] = &[
     (limits::LEFTOVERS, 15),
     (limits::EXPIRY, 150),
     (limits::BAD_DISK, 150),
+    (transactions::ALL_OR_NOTHING, 300),
     (operators::CHANGES, 150),
     (operators::CLOSING, 150),
     (lives::DYNAMIC_QUEUES, 300),

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use mochila_adaptor::{Connection, Node, Peer as Origin, Settings};
 use mochila_broker::settings::Defaults;
-use mochila_broker::{Broker, BrokerSettings, QueueSettings};
+use mochila_broker::{Broker, BrokerSettings, QueueSettings, TransactionSettings};
 use mochila_engine::pair::Random;
 use mochila_engine::{ConnectionConfig, Mechanism};
 use mochila_management::{Management, NodeFacts};
 use mochila_wire::{Now, Symbol};
 
 use crate::cable::Cable;
-use crate::client::{Client, ClientPlan, Scene};
+use crate::client::{Client, ClientPlan, Scene, TRANSACTION_TIMEOUT_MS};
 use crate::disk::Disk;
 use crate::ledger::{Ledger, Tally};
 use crate::number::ConnectionNo;
@@ -207,6 +207,7 @@ impl World {
 
     /// A client does something.
     fn with_client(&mut self, index: usize, act: impl FnOnce(&mut Client, &mut Scene<'_>)) {
+        self.ledger.clock(self.now.mono_ms);
         let mut scene = Scene {
             now: self.now,
             random: &mut self.random,
@@ -222,6 +223,10 @@ fn node(seed: u64, plan: &WorldPlan, disk: &Arc<Disk>, now: Now, random: &mut Ra
         memory_limit_bytes: plan.memory_bytes,
         defaults: plan.defaults,
         seed: u128::from(seed),
+        transactions: TransactionSettings {
+            timeout_ms: TRANSACTION_TIMEOUT_MS,
+            ..TransactionSettings::default()
+        },
         ..BrokerSettings::default()
     };
     let broker = Broker::new(settings);

@@ -43,6 +43,7 @@ tests! {
     a_few_messages_that_stay_do_not_hold_the_memory_of_those_that_are_gone
     messages_expire_wherever_they_stand_and_are_counted
     large_messages_that_the_disk_has_no_room_for_are_refused_and_the_others_arrive
+    whoever_uses_transactions_gets_all_of_each_or_nothing_whatever_happens_to_him
     queues_may_be_changed_purged_and_deleted_while_they_are_used
     a_connection_that_an_operator_closes_gives_everything_back_and_may_come_again
     a_dynamic_queue_goes_with_its_link_however_that_goes

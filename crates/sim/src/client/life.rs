@@ -70,6 +70,7 @@ impl Client {
                         Actor::Receiver(receiver) => receiver.act(&mut hand),
                         Actor::Asker(asker) => asker.act(&mut hand),
                         Actor::Listener(listener) => listener.act(&mut hand),
+                        Actor::Controller(controller) => controller.act(&mut hand),
                     }
                 }
                 Place::Leaving { .. } => None,
@@ -79,7 +80,7 @@ impl Client {
     }
 
     /// When nothing more happens, nothing of this client's is half done.
-    pub(crate) fn check_rest(&self) {
+    pub(crate) fn check_rest(&self, now_ms: u64) {
         let Some(line) = &self.line else { return };
         assert!(line.has_written_all(), "the broker does not read from {:?}", line.no);
         assert!(line.engine.is_open(), "{:?} is not open", line.no);
@@ -97,6 +98,7 @@ impl Client {
                 Actor::Sender(sender) => sender.check_rest(),
                 Actor::Receiver(receiver) => receiver.check_rest(),
                 Actor::Listener(listener) => listener.check_rest(),
+                Actor::Controller(controller) => controller.check_rest(now_ms),
                 Actor::Asker(_) => {}
             }
         }

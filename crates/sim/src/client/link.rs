@@ -2,6 +2,7 @@
 
 use mochila_engine::{AttachRequest, LinkId, SessionId};
 
+use super::controller::Controller;
 use super::manager::{Asker, Listener};
 use super::receiver::Receiver;
 use super::sender::Sender;
@@ -25,6 +26,7 @@ pub(super) enum Actor {
     Receiver(Receiver),
     Asker(Asker),
     Listener(Listener),
+    Controller(Controller),
 }
 
 /// Where a link stands.
@@ -52,6 +54,7 @@ impl Link {
             Actor::Receiver(receiver) => receiver.request(&self.name),
             Actor::Asker(asker) => asker.request(&self.name),
             Actor::Listener(listener) => listener.request(&self.name),
+            Actor::Controller(controller) => controller.request(&self.name),
         }
     }
 
@@ -61,6 +64,7 @@ impl Link {
             Actor::Receiver(receiver) => receiver.stop(),
             Actor::Asker(asker) => asker.stop(),
             Actor::Listener(_) => {}
+            Actor::Controller(controller) => controller.stop(),
         }
     }
 }

@@ -9,6 +9,7 @@ pub struct ClientPlan {
     pub(crate) senders: Vec<SenderPlan>,
     pub(crate) receivers: Vec<ReceiverPlan>,
     pub(crate) manager: Option<ManagerPlan>,
+    pub(crate) controller: Option<ControllerPlan>,
     pub(crate) mishaps: Mishaps,
     /// The windows of its sessions, in frames; any if 0.
     pub(crate) window: u32,
@@ -83,6 +84,16 @@ pub(crate) struct ManagerPlan {
     pub(crate) closes_connections: bool,
 }
 
+/// A link that declares transactions, which all links of its client act in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ControllerPlan {
+    pub(crate) transactions: u32,
+    /// So many of a hundred are rolled back.
+    pub(crate) rollbacks: u32,
+    /// So many of a hundred may take too long.
+    pub(crate) slow: u32,
+}
+
 /// What happens to a client, in so many of a thousand times that it does something.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mishaps {
@@ -136,6 +147,14 @@ impl ClientPlan {
         let queues = vec![String::new()];
         self.manager =
             Some(ManagerPlan { requests: connections, queues, closes_connections: true });
+        self
+    }
+
+    /// Its links act in so many transactions, one after the other; so many of a hundred are rolled
+    /// back, and so many may take too long.
+    #[must_use]
+    pub fn transacts(mut self, transactions: u32, rollbacks: u32, slow: u32) -> ClientPlan {
+        self.controller = Some(ControllerPlan { transactions, rollbacks, slow });
         self
     }
 
@@ -295,3 +314,6 @@ impl CreditPlan {
         }
     }
 }
+
+/// How long transactions of all worlds may be open.
+pub(crate) const TRANSACTION_TIMEOUT_MS: u64 = 1_000;

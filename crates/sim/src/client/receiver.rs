@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use mochila_engine::{AttachRequest, SessionId, TransferEvent};
+use mochila_engine::{AttachRequest, TransferEvent};
 use mochila_wire::performative::{ReceiverSettleMode, SenderSettleMode};
 use mochila_wire::terminus::{DISTRIBUTION_COPY, JMS_SELECTOR};
 use mochila_wire::{DeliveryState, Map, Source, Target};
 
 use super::hand::Hand;
 use super::plan::{CreditPlan, ReceiverPlan};
-use crate::ledger::{Ledger, Taker, Verdict};
+use super::scope::{Current, Ending, Scope};
+use crate::ledger::{End, Ledger, Pledge, Taker, Verdict};
 use crate::letter::MARK;
-use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo};
+use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo, TransactionNo};
 use crate::selector::Selector;
 
 /// Takes messages, and says what it is told to say of them.
@@ -23,10 +24,13 @@ pub(crate) struct Receiver {
     held: VecDeque<Held>,
     /// Deliveries that it has told the outcome of, and that the broker has not settled.
     waiting: BTreeSet<u32>,
+    /// Deliveries that it has told the outcome of in a transaction, and not settled.
+    pledged: Vec<(TransactionNo, Held)>,
+    scope: Scope,
     /// Messages that it must not get again over this link.
     excluded: BTreeSet<MessageNo>,
-    /// The last new message of each sender.
-    newest: BTreeMap<SenderNo, MessageNo>,
+    /// The place of the last new message of each sender.
+    newest: BTreeMap<SenderNo, u64>,
     /// What it has browsed over this link.
     seen: BTreeSet<MessageNo>,
     drains_left: u32,
@@ -43,7 +47,7 @@ struct Held {
 }
 
 impl Receiver {
-    pub(crate) fn new(no: ReceiverNo, plan: ReceiverPlan) -> Receiver {
+    pub(crate) fn new(no: ReceiverNo, plan: ReceiverPlan, scope: Scope) -> Receiver {
         let drains_left = match plan.credit {
             CreditPlan::Drain(_, times) => times,
             _ => 0,
@@ -54,6 +58,8 @@ impl Receiver {
             partial: Vec::new(),
             held: VecDeque::new(),
             waiting: BTreeSet::new(),
+            pledged: Vec::new(),
+            scope,
             excluded: BTreeSet::new(),
             newest: BTreeMap::new(),
             seen: BTreeSet::new(),
@@ -95,6 +101,7 @@ impl Receiver {
     /// Settles some deliveries and looks after its credit; when to go on, if nothing has to happen
     /// first.
     pub(crate) fn act(&mut self, hand: &mut Hand<'_>) -> Option<u64> {
+        self.look_at_transactions();
         self.settle_some(hand);
         self.give_credit(hand);
         let has_more = self.held.iter().any(|held| !held.kept) || self.wants_to_drain(hand);
@@ -134,8 +141,9 @@ impl Receiver {
         let no = delivered.no;
         assert!(!self.excluded.contains(&no), "{:?} got {no:?} again", self.no);
         if delivered.is_first {
-            let before = self.newest.insert(delivered.sender, no);
-            assert!(before < Some(no), "{:?} got {before:?} and then {no:?}", self.no);
+            let rank = delivered.rank;
+            let before = self.newest.insert(delivered.sender, rank);
+            assert!(before < Some(rank), "{:?} got {no:?}, and {before:?} before {rank}", self.no);
         }
         self.hold(event, no, hand.random.chance(self.plan.kept));
     }
@@ -144,6 +152,7 @@ impl Receiver {
     pub(crate) fn settled_by_broker(&mut self, first: u32, last: u32) {
         let len = last.wrapping_sub(first);
         self.waiting.retain(|id| id.wrapping_sub(first) > len);
+        self.pledged.retain(|(_, held)| held.id.wrapping_sub(first) > len);
     }
 
     /// The link is gone.
@@ -151,6 +160,11 @@ impl Receiver {
         for held in std::mem::take(&mut self.held) {
             if !self.plan.browse {
                 book.lets_go(connection, held.message, self.plan.fails_by_default);
+            }
+        }
+        for (within, held) in std::mem::take(&mut self.pledged) {
+            if !self.plan.browse {
+                book.leaves_to(connection, held.message, within);
             }
         }
         self.partial.clear();
@@ -173,7 +187,7 @@ impl Receiver {
 
     /// How many messages it has and has not settled.
     pub(crate) fn held(&self) -> usize {
-        self.held.len()
+        self.held.len() + self.pledged.len()
     }
 
     /// How many messages of its queue it does not want.
@@ -227,8 +241,9 @@ impl Receiver {
                 continue;
             }
             let verdict = self.verdict(hand);
+            let within = self.transaction_for(verdict, hand);
             let (id, mut last) = (first.id, first.id);
-            self.conclude(hand, &first, verdict);
+            self.conclude(hand, first, verdict, within.as_ref());
             while some > 0
                 && self
                     .held
@@ -238,15 +253,43 @@ impl Receiver {
             {
                 some -= 1;
                 last = next.id;
-                self.conclude(hand, &next, verdict);
+                self.conclude(hand, next, verdict, within.as_ref());
             }
-            self.tell(hand, hand.session, id, last, verdict);
+            self.tell(hand, (id, last), verdict, within.as_ref());
         }
         self.held.append(&mut kept);
     }
 
-    fn conclude(&mut self, hand: &mut Hand<'_>, held: &Held, verdict: Verdict) {
+    /// The transaction in which an outcome is told, if in any.
+    fn transaction_for(&self, verdict: Verdict, hand: &mut Hand<'_>) -> Option<Current> {
+        let excludes = matches!(verdict, Verdict::Modify { undeliverable_here: true, .. });
+        let may_be_within = !excludes && !self.is_frank && !self.plan.browse;
+        let current = self.scope.current().filter(|_| may_be_within)?;
+        hand.random.chance(WITHIN).then_some(current)
+    }
+
+    fn conclude(
+        &mut self,
+        hand: &mut Hand<'_>,
+        held: Held,
+        verdict: Verdict,
+        within: Option<&Current>,
+    ) {
         if self.plan.browse {
+            return;
+        }
+        if let Some(current) = within {
+            let is_settled = !self.plan.second;
+            let pledge = Pledge {
+                within: current.no,
+                verdict,
+                is_settled,
+                fails_by_default: self.plan.fails_by_default,
+            };
+            hand.ledger.pledges(hand.connection, held.message, pledge);
+            if !is_settled {
+                self.pledged.push((current.no, held));
+            }
             return;
         }
         if let Verdict::Modify { undeliverable_here: true, .. } = verdict {
@@ -258,17 +301,33 @@ impl Receiver {
     fn tell(
         &mut self,
         hand: &mut Hand<'_>,
-        session: SessionId,
-        first: u32,
-        last: u32,
+        (first, last): (u32, u32),
         verdict: Verdict,
+        within: Option<&Current>,
     ) {
         let settled = !self.plan.second;
-        if !settled {
+        if !settled && within.is_none() {
             let len = last.wrapping_sub(first);
             self.waiting.extend((0..=len).map(|offset| first.wrapping_add(offset)));
         }
-        hand.engine.settle_incoming(session, first, last, state_of(verdict), settled);
+        let state = match within {
+            Some(current) => current.state(Some(state_of(verdict))),
+            None => state_of(verdict),
+        };
+        hand.engine.settle_incoming(hand.session, first, last, state, settled);
+    }
+
+    /// What was told in a transaction that has ended is settled by the broker, or as before.
+    fn look_at_transactions(&mut self) {
+        for (within, held) in std::mem::take(&mut self.pledged) {
+            match self.scope.ending(within) {
+                Some(Ending::Is(End::Committed)) => {
+                    self.waiting.insert(held.id);
+                }
+                Some(Ending::Is(End::RolledBack)) => self.held.push_back(held),
+                Some(Ending::Unknown) | None => self.pledged.push((within, held)),
+            }
+        }
     }
 
     fn verdict(&mut self, hand: &mut Hand<'_>) -> Verdict {
@@ -333,6 +392,9 @@ impl Receiver {
         }
     }
 }
+
+/// So many of a hundred outcomes are told in a transaction if one is open.
+const WITHIN: u32 = 70;
 
 fn filter_of(selector: Selector) -> Map {
     Map::new().with("selector", JMS_SELECTOR.with(selector.text))

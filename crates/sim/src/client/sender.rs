@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use mochila_engine::{AttachRequest, Delivery};
 use mochila_wire::performative::SenderSettleMode;
-use mochila_wire::{DeliveryState, Source, Target};
+use mochila_wire::{DeliveryState, Encode, Source, Target};
 
 use super::hand::Hand;
 use super::plan::SenderPlan;
+use super::scope::Scope;
 use crate::ledger::Ledger;
 use crate::letter::Letter;
-use crate::number::{MessageNo, SenderNo};
+use crate::number::{MessageNo, SenderNo, TransactionNo};
 use crate::selector::Colour;
 
 /// Sends what it is told to, each message once, and keeps account of the outcomes.
@@ -21,6 +22,9 @@ pub(crate) struct Sender {
     left: u32,
     unsettled: BTreeSet<MessageNo>,
     open: Option<Open>,
+    scope: Scope,
+    /// The controller may have waited for the end of a message.
+    calls_controller: bool,
 }
 
 /// A message that has been sent in part.
@@ -30,13 +34,22 @@ struct Open {
     bytes: Vec<u8>,
     sent: usize,
     settled: bool,
+    within: Option<TransactionNo>,
     /// It is given up once so much of it is sent.
     abort_at: Option<usize>,
 }
 
 impl Sender {
-    pub(crate) fn new(no: SenderNo, plan: SenderPlan) -> Sender {
-        Sender { no, left: plan.messages, plan, unsettled: BTreeSet::new(), open: None }
+    pub(crate) fn new(no: SenderNo, plan: SenderPlan, scope: Scope) -> Sender {
+        Sender {
+            no,
+            left: plan.messages,
+            plan,
+            unsettled: BTreeSet::new(),
+            open: None,
+            scope,
+            calls_controller: false,
+        }
     }
 
     pub(crate) fn request(&self, name: &str, hand_count: u32) -> AttachRequest {
@@ -57,6 +70,12 @@ impl Sender {
 
     /// Sends some messages, or pieces; when to go on, if nothing has to happen first.
     pub(crate) fn act(&mut self, hand: &mut Hand<'_>) -> Option<u64> {
+        let next = self.send_some(hand);
+        let calls_controller = std::mem::take(&mut self.calls_controller);
+        next.or_else(|| if calls_controller { hand.soon() } else { None })
+    }
+
+    fn send_some(&mut self, hand: &mut Hand<'_>) -> Option<u64> {
         for _ in 0..hand.random.between(1, 8) {
             if self.open.is_none() && !self.begin(hand) {
                 return None;
@@ -77,7 +96,11 @@ impl Sender {
     ) {
         let no = MessageNo(token as usize);
         assert!(self.unsettled.remove(&no), "{no:?} was settled twice");
-        match state {
+        let outcome = match state {
+            Some(DeliveryState::Transactional { outcome, .. }) => outcome.as_deref(),
+            state => state,
+        };
+        match outcome {
             Some(DeliveryState::Accepted) => book.accepted(no),
             Some(DeliveryState::Rejected { error }) => book.refused(no, error.as_deref()),
             other => panic!("the outcome of {no:?} is {other:?}"),
@@ -87,8 +110,7 @@ impl Sender {
     /// The link is gone, and the fate of what was under way with it.
     pub(crate) fn lost(&mut self, book: &mut Ledger) {
         if let Some(open) = self.open.take() {
-            self.unsettled.remove(&open.no);
-            book.aborted(open.no);
+            self.give_up(&open, book);
         }
         for no in std::mem::take(&mut self.unsettled) {
             book.unsure(no);
@@ -137,22 +159,34 @@ impl Sender {
         };
         let settled = hand.random.chance(self.plan.settled);
         let (no, bytes) = hand.ledger.compose(self.no, &queue, &letter, hand.random);
+        let current = self.scope.current().filter(|_| hand.random.chance(WITHIN));
+        let within = current.as_ref().map(|current| current.no);
+        if let Some(within) = within {
+            hand.ledger.sends_within(no, within);
+        }
         let abort_at =
             hand.random.chance(self.plan.aborted).then(|| hand.random.below(bytes.len()));
         let in_pieces = abort_at.is_some() || hand.random.chance(20);
         let Some(mut wire) = hand.engine.outgoing(hand.link) else { return false };
-        let delivery = Delivery { token: no.0 as u64, settled, ..Delivery::default() };
+        let state = current.as_ref().map(|current| current.state(None));
+        let state = state.as_ref();
+        let delivery = Delivery { token: no.0 as u64, settled, state, ..Delivery::default() };
         if !settled {
             self.unsettled.insert(no);
         }
-        if !in_pieces && wire.fits(bytes.len()) {
+        // The first frame has room for so much less.
+        let state_bytes = state.map_or(0, |state| state.to_bytes().len());
+        if !in_pieces && wire.fits(bytes.len() + state_bytes) {
             wire.deliver(&delivery, &[&bytes]);
             hand.ledger.sent(hand.connection, no, settled);
             return true;
         }
         let first = hand.random.below(bytes.len().min(MOST_PER_PIECE));
         let progress = wire.start_large(&delivery, &bytes[..first]);
-        self.open = Some(Open { no, bytes, sent: progress.taken, settled, abort_at });
+        if within.is_some() {
+            self.scope.begin_pieces();
+        }
+        self.open = Some(Open { no, bytes, sent: progress.taken, settled, within, abort_at });
         true
     }
 
@@ -160,13 +194,15 @@ impl Sender {
     fn go_on(&mut self, hand: &mut Hand<'_>) -> bool {
         let Some(open) = &mut self.open else { return true };
         let Some(mut wire) = hand.engine.outgoing(hand.link) else { return false };
-        if open.abort_at.is_some_and(|at| open.sent >= at) {
+        // Nothing is sent in a transaction whose controller is gone.
+        let is_orphan = open.within.is_some_and(|within| !self.scope.is_current(within));
+        if is_orphan || open.abort_at.is_some_and(|at| open.sent >= at) {
             if !wire.abort_large() {
                 return false;
             }
-            self.unsettled.remove(&open.no);
-            hand.ledger.aborted(open.no);
-            self.open = None;
+            if let Some(open) = self.open.take() {
+                self.give_up(&open, hand.ledger);
+            }
             return true;
         }
         let rest = &open.bytes[open.sent..];
@@ -175,11 +211,27 @@ impl Sender {
         open.sent += progress.taken;
         if progress.done {
             hand.ledger.sent(hand.connection, open.no, open.settled);
+            if open.within.is_some() {
+                self.scope.end_pieces();
+                self.calls_controller = true;
+            }
             self.open = None;
             return true;
         }
         progress.taken == len
     }
+
+    /// A message was sent in part, and the rest is not.
+    fn give_up(&mut self, open: &Open, book: &mut Ledger) {
+        if open.within.is_some() {
+            self.scope.end_pieces();
+            self.calls_controller = true;
+        }
+        self.unsettled.remove(&open.no);
+        book.aborted(open.no);
+    }
 }
 
 const MOST_PER_PIECE: usize = 4_000;
+/// So many of a hundred are sent in a transaction if one is open.
+const WITHIN: u32 = 70;

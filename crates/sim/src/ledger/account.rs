@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::Verdict;
-use crate::number::MessageNo;
+use crate::number::{MessageNo, TransactionNo};
 
 /// The bytes of a connection arrive in order. So whatever was said is heard when the broker has
 /// handled as many bytes as had been written by then.
@@ -29,6 +29,8 @@ pub(super) enum Said {
     Settled(MessageNo, Verdict),
     /// The end of the connection.
     Closed,
+    /// The end of a transaction.
+    Discharged(TransactionNo),
 }
 
 impl Account {

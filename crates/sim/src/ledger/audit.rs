@@ -18,7 +18,7 @@ impl Ledger {
         let mut missing = Missing::default();
         let rules = self.queues.get(queue).copied().unwrap_or_default();
         for (index, entry) in self.entries.iter().enumerate() {
-            if entry.queue != queue || !entry.is_missing() {
+            if entry.queue != queue || !entry.is_missing() || !self.is_due(entry) {
                 continue;
             }
             let may_be_refused = entry.fate == Fate::SentSettled && rules.refuses;
@@ -48,7 +48,8 @@ impl Ledger {
         let taken = self
             .entries
             .iter()
-            .filter(|entry| entry.queue == queue && entry.fate == Fate::Accepted);
+            .filter(|entry| entry.queue == queue && entry.fate == Fate::Accepted)
+            .filter(|entry| self.is_due(entry));
         taken.count() as u64
     }
 

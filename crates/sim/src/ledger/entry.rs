@@ -1,8 +1,9 @@
 //! What is known of one message.
 
+use super::transaction::Pledged;
 use super::{QueueRules, Taker, Verdict};
 use crate::letter::{Letter, Received};
-use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo};
+use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo, TransactionNo};
 use crate::selector::{Colour, Selector};
 
 /// One message, from its sender to whoever is done with it.
@@ -31,6 +32,12 @@ pub(super) struct Entry {
     pub(super) marks: Vec<u64>,
     /// The broker knows of so many of the marks.
     known_marks: usize,
+    /// It was sent in this transaction.
+    pub(super) within: Option<TransactionNo>,
+    /// Its outcome was told in a transaction.
+    pub(super) pledged: Option<Pledged>,
+    /// Its place among the messages of its sender.
+    pub(super) rank: u64,
 }
 
 /// What its sender knows.
@@ -77,6 +84,9 @@ impl Entry {
             most_failures: 0,
             marks: Vec::new(),
             known_marks: 0,
+            within: None,
+            pledged: None,
+            rank: 0,
         }
     }
 
@@ -102,7 +112,7 @@ impl Entry {
     pub(super) fn check_arrival(&self, no: MessageNo, taker: &Taker<'_>, received: &Received) {
         self.check_place(no, taker, received);
         assert!(!self.done, "{no:?} was delivered to {:?} after it was done: {self:?}", taker.no);
-        assert_eq!(self.holder, None, "{no:?} was delivered to {:?} as well", taker.no);
+        assert_eq!(self.holder, None, "{no:?} was delivered to {:?} as well: {self:?}", taker.no);
     }
 
     /// What it says of its past is true.

@@ -76,6 +76,10 @@ fn anybody(world: &mut World, queues: &[&str]) -> ClientPlan {
         plan = plan.receives(ReceiverPlan::dynamic());
     }
     let random = world.random();
+    if random.chance(25) {
+        let (transactions, slow) = (random.between(1, 6) as u32, *random.pick(&[0, 20]));
+        plan = plan.transacts(transactions, 30, slow);
+    }
     let mut any = || *random.pick(&[0, 0, 5, 20]);
     plan.suffers(Mishaps {
         reset: any(),

@@ -158,6 +158,7 @@ impl World {
         };
         let Some(done) = self.workers[index].step(&mut place) else { return };
         let no = done.no;
+        self.ledger.clock(self.now.mono_ms);
         if let Some(peer) = &mut self.peers[no.0] {
             self.ledger.handled(no, peer.handled);
             if peer.has_ended() {

@@ -24,6 +24,7 @@ impl World {
         self.sweep();
         self.everybody_leaves();
         self.ledger.check_nothing_held();
+        self.check_transactions();
         self.check_queues();
         self.check_nothing_left();
     }
@@ -103,6 +104,16 @@ impl World {
             let enqueued = numbers.msg_total_enqueues + gone;
             assert!(accepted <= enqueued, "{name} has accepted {accepted} and enqueued {enqueued}");
         }
+    }
+
+    fn check_transactions(&mut self) {
+        self.ledger.check_transactions();
+        let totals = self.node.broker.transaction_totals();
+        assert_eq!(totals.open, 0, "transactions");
+        let tally = self.ledger.tally;
+        let (least, most) = (tally.committed, tally.committed + tally.unknown);
+        let is_told = (least..=most).contains(&totals.committed);
+        assert!(is_told, "{} are committed of at least {least}", totals.committed);
     }
 
     fn check_nothing_left(&mut self) {

@@ -66,7 +66,7 @@ impl World {
                 // The broker's end is not there, or waits for the client's end to go.
                 continue;
             };
-            client.check_rest();
+            client.check_rest(self.now.mono_ms);
             let record = peer.connection.record();
             let known = (record.session_count(), record.link_count());
             assert_eq!(known, client.roads(), "sessions and links of {no:?}");

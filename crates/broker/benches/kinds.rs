@@ -1,6 +1,7 @@
 //! What the kinds of queues cost beside the plain one: `cargo bench -p mochila-broker --bench kinds`.
 //!
-//! In turns, so that what else the machine does hits all alike.
+//! In turns, so that what else the machine does hits all alike. An argument chooses the rows that
+//! have it in their names: `-- priorities`.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -35,7 +36,9 @@ fn main() {
     let values = || QueueSettings { last_value_key: Some("key".into()), ..plain() };
     let fair = || QueueSettings { fairshare: Some(5), ..levels() };
     let backlog = 100_000;
-    let mut rows = [
+    let asked = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let is_asked = |what: &str| asked.as_deref().is_none_or(|asked| what.contains(asked));
+    let mut rows = vec![
         Row::new("plain", Bench::new(plain(), same), 0),
         Row::new("priorities, all alike", Bench::new(levels(), same), 0),
         Row::new("priorities, two in turn", Bench::new(levels(), two), 0),
@@ -46,6 +49,7 @@ fn main() {
         Row::new("plain behind 100,000", Bench::new(plain(), same), backlog),
         Row::new("ten at random behind 100,000", Bench::new(levels(), any), backlog),
     ];
+    rows.retain(|row| is_asked(row.what));
     println!("{:<44} {:>10}", "300 bytes, enqueue, take and accept 100", "ns each");
     for _ in 0..7 {
         rows.iter_mut().for_each(Row::measure);
@@ -54,7 +58,7 @@ fn main() {
         println!("{:<44} {:>10.1}", row.what, row.best.as_nanos() as f64 / 1_000.0);
     }
     println!("{:<44} {:>10}", "enqueue alone, what is too much is dropped", "ns each");
-    let mut full = [
+    let mut full = vec![
         ("full ring", Bench::new(ring(), same)),
         (
             "full ring with ten priorities",
@@ -69,6 +73,7 @@ fn main() {
         ),
         ("last values, each of 700 keys again and again", Bench::new(values(), same)),
     ];
+    full.retain(|(what, _)| is_asked(what));
     for (what, bench) in &mut full {
         bench.fill(KEPT);
         let best = (0..7).map(|_| bench.enqueues()).min().expect("there are rounds");

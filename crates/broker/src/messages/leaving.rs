@@ -1,5 +1,6 @@
 //! Messages that go for good, and messages that come back from consumers.
 
+use super::bits::Bits;
 use super::entries::{BLOCK, NEVER, index_of, mask_of, pieces};
 use super::entry::NOBODY;
 use super::slots::Slots;
@@ -119,6 +120,11 @@ impl Messages {
         dequeued
     }
 
+    /// Removes those messages of one block that a consumer holds.
+    pub(crate) fn accept_bits(&mut self, bits: Bits, holder: u32) -> Dequeued {
+        self.dequeue(bits.block, bits.mask, holder, None)
+    }
+
     /// Makes those messages of a run available again that a consumer holds, each in its place.
     pub(crate) fn release(&mut self, run: Run, holder: u32, how: Return, now_ms: u64) -> Returned {
         let mut returned = Returned::default();
@@ -182,13 +188,11 @@ impl Messages {
     pub(crate) fn shed(&mut self, excess: Excess, most: u64, now_ms: u64) -> Shed {
         let mut shed = Shed::default();
         while shed.messages() < most && !shed.covers(excess) {
-            let Some(run) = self.least() else { break };
-            let number = run.first / BLOCK;
+            let Some((level, bits)) = self.least() else { break };
+            let number = bits.block;
             let block = self.entries.block(number).expect("what is available has an entry");
             let (mut dropped, mut expired, mut going) = (0u128, 0u128, Going::default());
-            let mut end = run.first;
-            while end < run.end() && shed.messages() + going.messages < most {
-                let index = index_of(end);
+            for index in bits.first(most - shed.messages()).indexes() {
                 let expiry_ms = block.expiry_ms(index);
                 let entry = block.get(index).expect("what is available has an entry");
                 if expiry_ms <= now_ms {
@@ -196,7 +200,6 @@ impl Messages {
                 } else {
                     dropped |= 1 << index;
                 }
-                end += 1;
                 going.messages += 1;
                 going.bytes += self.slots.size(entry);
                 if shed.messages() + going.messages >= excess.messages
@@ -205,18 +208,20 @@ impl Messages {
                     break;
                 }
             }
-            self.unlist(Run::new(run.first, end - run.first));
+            self.unlist_bits(level, Bits::new(number, dropped | expired));
             shed.dropped.merge(self.dequeue(number, dropped, NOBODY, Some(Death::Dropped)));
             shed.expired.merge(self.dequeue(number, expired, NOBODY, EXPIRED));
         }
         shed
     }
 
-    /// The available messages that are dropped first.
-    fn least(&self) -> Option<Run> {
+    /// The available messages that are dropped first, and their level if there are levels.
+    fn least(&self) -> Option<(Option<usize>, Bits)> {
         match &self.order {
-            Order::Levels(levels) => levels.least(),
-            Order::Fifo | Order::Groups(_) | Order::LastValues(_) => self.available.next(0),
+            Order::Levels(levels) => levels.least().map(|(level, bits)| (Some(level), bits)),
+            Order::Fifo | Order::Groups(_) | Order::LastValues(_) => {
+                self.available.next(0).map(|run| (None, Bits::of(run)))
+            }
         }
     }
 

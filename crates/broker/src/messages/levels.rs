@@ -1,8 +1,9 @@
 //! Messages by priority.
 
+use super::bits::Bits;
 use super::entries::Entries;
 use super::{Positions, Run};
-use crate::settings::{Priorities, Turns};
+use crate::settings::{PRIORITIES, Priorities, Turns};
 
 /// The available messages of a queue in levels, the urgent ones in the highest.
 ///
@@ -60,8 +61,11 @@ impl Levels {
     }
 
     /// The oldest messages of the lowest level.
-    pub(crate) fn least(&self) -> Option<Run> {
-        self.levels.iter().find_map(|positions| positions.next(0))
+    pub(crate) fn least(&self) -> Option<(usize, Bits)> {
+        self.levels.iter().enumerate().find_map(|(level, positions)| {
+            let first = positions.next(0)?.first;
+            Some((level, positions.bits_from(first)))
+        })
     }
 
     /// The next messages of all that `next` finds in the levels.
@@ -98,28 +102,31 @@ impl Levels {
 
     /// Adds messages that are available now.
     pub(crate) fn insert(&mut self, entries: &Entries, run: Run) {
-        self.each(entries, run, Positions::insert);
+        Bits::pieces(run).for_each(|bits| self.each(entries, bits, Positions::insert_bits));
     }
 
     /// Takes messages out; they are still in the queue.
     pub(crate) fn remove(&mut self, entries: &Entries, run: Run) {
-        self.each(entries, run, Positions::remove);
+        Bits::pieces(run).for_each(|bits| self.each(entries, bits, Positions::remove_bits));
     }
 
-    fn each(&mut self, entries: &Entries, run: Run, mut change: impl FnMut(&mut Positions, Run)) {
-        let mut part = Run::new(run.first, 0);
-        let mut last = 0;
-        for position in run.first..run.end() {
-            let level = self.level_of(entries, position).expect("what is available has an entry");
-            if level != last && part.len > 0 {
-                change(&mut self.levels[last], part);
-                part = Run::new(position, 0);
-            }
-            last = level;
-            part.len += 1;
+    /// Takes messages of one level out; they are still in the queue.
+    pub(crate) fn remove_of(&mut self, level: usize, bits: Bits) {
+        self.levels[level].remove_bits(bits);
+    }
+
+    /// Sorts messages of one block by their levels, so that each level changes once.
+    fn each(&mut self, entries: &Entries, bits: Bits, change: impl Fn(&mut Positions, Bits)) {
+        let block = entries.block(bits.block).expect("what is available has an entry");
+        let mut masks = [0u128; PRIORITIES];
+        for index in bits.indexes() {
+            let entry = block.get(index).expect("what is available has an entry");
+            masks[self.priorities.level(entry.priority)] |= 1 << index;
         }
-        if part.len > 0 {
-            change(&mut self.levels[last], part);
+        for (positions, mask) in self.levels.iter_mut().zip(masks) {
+            if mask != 0 {
+                change(positions, Bits::new(bits.block, mask));
+            }
         }
     }
 

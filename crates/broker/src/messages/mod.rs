@@ -2,6 +2,7 @@
 //!
 //! Everything here changes descriptors; payload is neither read nor copied.
 
+mod bits;
 mod compact;
 mod dead;
 mod entries;
@@ -18,6 +19,7 @@ mod taking;
 mod window;
 mod withdrawal;
 
+pub(crate) use bits::Bits;
 pub(crate) use compact::Compaction;
 pub(crate) use dead::{DeadLetters, Death, Grave};
 pub(crate) use entry::Flags;
@@ -25,7 +27,7 @@ pub(crate) use groups::{GroupState, Groups};
 pub(crate) use leaving::{Dequeued, Return};
 pub(crate) use levels::{Choice, Levels};
 pub(crate) use positions::{Positions, Run};
-pub(crate) use taking::{Picks, Taker};
+pub(crate) use taking::{Acquired, Picks, Taker};
 pub(crate) use withdrawal::Withdrawal;
 
 use crate::budget::Budget;
@@ -210,6 +212,15 @@ impl Messages {
         self.available.remove(run);
         if let Order::Levels(levels) = &mut self.order {
             levels.remove(&self.entries, run);
+        }
+    }
+
+    /// Takes available messages of one block, and of one level if there are levels, out of what can
+    /// be acquired; they are still in the queue.
+    fn unlist_bits(&mut self, level: Option<usize>, bits: Bits) {
+        self.available.remove_bits(bits);
+        if let (Order::Levels(levels), Some(level)) = (&mut self.order, level) {
+            levels.remove_of(level, bits);
         }
     }
 

@@ -1,5 +1,7 @@
 //! An ordered set of positions, as bits.
 
+use super::bits::Bits;
+use super::entries::{BLOCK, index_of};
 use super::window::Window;
 use std::cmp::Ordering;
 
@@ -55,15 +57,19 @@ impl Positions {
         }
         let is_few = self.few.1 != 0 || self.len == 0;
         self.len += run.len;
-        if is_few && self.insert_few(run) {
-            return;
+        let number = run.first / 64;
+        if is_few && (run.end() - 1) / 64 == number {
+            let mask = words(run).fold(0, |bits, (_, _, mask)| bits | mask);
+            if self.insert_few(number, mask) {
+                return;
+            }
+        } else if is_few {
+            self.turn_page();
         }
         let pages = self.pages.get_or_insert_default();
         for (number, word, mask) in words(run) {
             let page = pages.get_or_insert_with(number, Page::empty);
-            debug_assert_eq!(page.words[word] & mask, 0, "a position is added twice");
-            page.words[word] |= mask;
-            page.summary |= 1 << word;
+            page.insert(word, mask);
         }
     }
 
@@ -77,15 +83,49 @@ impl Positions {
         let Some(pages) = &mut self.pages else { return };
         for (number, word, mask) in words(run) {
             let Some(page) = pages.get_mut(number) else { continue };
-            debug_assert_eq!(page.words[word] & mask, mask, "a position is not there");
-            page.words[word] &= !mask;
-            if page.words[word] == 0 {
-                page.summary &= !(1 << word);
-                if page.summary == 0 {
-                    pages.remove(number);
-                }
+            page.remove(word, mask);
+            if page.summary == 0 {
+                pages.remove(number);
             }
         }
+    }
+
+    /// Adds positions of one block of which none is a member.
+    pub(crate) fn insert_bits(&mut self, bits: Bits) {
+        for (number, mask) in words_of(bits) {
+            let is_few = self.few.1 != 0 || self.len == 0;
+            self.len += u64::from(mask.count_ones());
+            if is_few && self.insert_few(number, mask) {
+                continue;
+            }
+            let pages = self.pages.get_or_insert_default();
+            let page = pages.get_or_insert_with(number / WORDS as u64, Page::empty);
+            page.insert(number as usize % WORDS, mask);
+        }
+    }
+
+    /// Removes positions of one block that are all members.
+    pub(crate) fn remove_bits(&mut self, bits: Bits) {
+        self.len -= bits.len();
+        for (number, mask) in words_of(bits) {
+            if self.few.1 != 0 {
+                self.few.1 &= !mask;
+                continue;
+            }
+            let Some(pages) = &mut self.pages else { return };
+            let Some(page) = pages.get_mut(number / WORDS as u64) else { return };
+            page.remove(number as usize % WORDS, mask);
+            if page.summary == 0 {
+                pages.remove(number / WORDS as u64);
+            }
+        }
+    }
+
+    /// The members of the block of a position, from there on.
+    pub(crate) fn bits_from(&self, position: u64) -> Bits {
+        let block = position / BLOCK;
+        let members = u128::from(self.word(2 * block)) | u128::from(self.word(2 * block + 1)) << 64;
+        Bits::new(block, members & u128::MAX << index_of(position))
     }
 
     /// True if a position is a member.
@@ -158,22 +198,25 @@ impl Positions {
         })
     }
 
-    /// Adds positions if all are in one word then; moves those that are there to pages if not.
-    fn insert_few(&mut self, run: Run) -> bool {
-        let number = run.first / 64;
-        let fits = (run.end() - 1) / 64 == number && (self.few.1 == 0 || self.few.0 == number);
-        let (old_number, old_bits) = std::mem::take(&mut self.few);
+    /// Adds positions of one word if all are in it then; moves those that are there to pages if not.
+    fn insert_few(&mut self, number: u64, mask: u64) -> bool {
+        let fits = self.few.1 == 0 || self.few.0 == number;
         if fits {
-            let mask = words(run).fold(0, |bits, (_, _, mask)| bits | mask);
-            self.few = (number, old_bits | mask);
-        } else if old_bits != 0 {
-            let first = old_number * 64;
-            let pages = self.pages.get_or_insert_default();
-            let page = pages.get_or_insert_with(first / PAGE, Page::empty);
-            page.words[word_of(first)] = old_bits;
-            page.summary = 1 << word_of(first);
+            self.few = (number, self.few.1 | mask);
+        } else {
+            self.turn_page();
         }
         fits
+    }
+
+    /// Moves the members that are in one word to pages.
+    fn turn_page(&mut self) {
+        let (number, bits) = std::mem::take(&mut self.few);
+        if bits != 0 {
+            let pages = self.pages.get_or_insert_default();
+            let page = pages.get_or_insert_with(number / WORDS as u64, Page::empty);
+            page.insert(number as usize % WORDS, bits);
+        }
     }
 }
 
@@ -202,6 +245,18 @@ impl Page {
         Page { words: [0; WORDS], summary: 0 }
     }
 
+    fn insert(&mut self, word: usize, mask: u64) {
+        debug_assert_eq!(self.words[word] & mask, 0, "a position is added twice");
+        self.words[word] |= mask;
+        self.summary |= 1 << word;
+    }
+
+    fn remove(&mut self, word: usize, mask: u64) {
+        debug_assert_eq!(self.words[word] & mask, mask, "a position is not there");
+        self.words[word] &= !mask;
+        self.summary &= !(u64::from(self.words[word] == 0) << word);
+    }
+
     /// The first run at or after `from`, which lies in this page.
     fn next(&self, number: u64, from: u64) -> Option<Run> {
         let start = word_of(from);
@@ -216,6 +271,12 @@ impl Page {
         let first = number * PAGE + word as u64 * 64;
         next_in(first / 64, self.words[word], first)
     }
+}
+
+/// The words that a block's bits are in, and the bits in each.
+fn words_of(bits: Bits) -> impl Iterator<Item = (u64, u64)> {
+    let halves = [bits.mask as u64, (bits.mask >> 64) as u64];
+    (2 * bits.block..).zip(halves).filter(|(_, mask)| *mask != 0)
 }
 
 /// The page, word and bits of each part of a run that lies in one word.

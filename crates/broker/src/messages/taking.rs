@@ -1,5 +1,6 @@
 //! Handing messages to consumers, and showing them to browsers.
 
+use super::bits::Bits;
 use super::entries::{BLOCK, index_of};
 use super::entry::{Entry, NOBODY};
 use super::leaving::EXPIRED;
@@ -48,11 +49,45 @@ impl Messages {
     /// The run must lie in one block, as those do that [`Positions::next`] finds.
     pub(crate) fn acquire(&mut self, run: Run, taker: Taker, out: &mut Taken) -> Acquired {
         let number = run.first / BLOCK;
+        let start = index_of(run.first);
+        let handed = self.hand_out(number, start..start + run.len as usize, taker, out);
+        let end = handed.end.unwrap_or(run.first);
+        self.unlist(Run::new(run.first, end - run.first));
+        let expired = self.dequeue(number, handed.expired, NOBODY, EXPIRED);
+        Acquired { messages: handed.messages, bytes: handed.bytes, expired, end }
+    }
+
+    /// Gives available messages of one level of priority to a consumer; those of other levels may
+    /// lie between them.
+    pub(crate) fn acquire_of(
+        &mut self,
+        level: usize,
+        bits: Bits,
+        taker: Taker,
+        out: &mut Taken,
+    ) -> Acquired {
+        let handed = self.hand_out(bits.block, bits.indexes(), taker, out);
+        let end = handed.end.unwrap_or(bits.block * BLOCK);
+        let gone = bits.before(end);
+        self.unlist_bits(Some(level), gone);
+        let expired = self.dequeue(bits.block, handed.expired, NOBODY, EXPIRED);
+        Acquired { messages: handed.messages, bytes: handed.bytes, expired, end }
+    }
+
+    /// Gives those messages of a block to a consumer that have not expired, as far as they fit.
+    #[inline(always)]
+    fn hand_out(
+        &mut self,
+        number: u64,
+        indexes: impl Iterator<Item = usize>,
+        taker: Taker,
+        out: &mut Taken,
+    ) -> Handed {
         let mut deliveries = Deliveries::new(&self.slots, &self.overlays, taker.now_ms);
-        let (mut messages, mut bytes, mut expired, mut end) = (0, 0, 0, run.first);
+        let (mut messages, mut bytes, mut expired, mut end) = (0, 0, 0, None);
         let block = self.entries.block_mut(number).expect("what is available has an entry");
-        for position in run.first..run.end() {
-            let index = index_of(position);
+        for index in indexes {
+            let position = number * BLOCK + index as u64;
             let expiry_ms = block.expiry_ms(index);
             let entry = block.get_mut(index).expect("what is available has an entry");
             if expiry_ms <= taker.now_ms {
@@ -68,11 +103,9 @@ impl Messages {
                 messages += 1;
                 bytes += len;
             }
-            end = position + 1;
+            end = Some(position + 1);
         }
-        self.unlist(Run::new(run.first, end - run.first));
-        let expired = self.dequeue(number, expired, NOBODY, EXPIRED);
-        Acquired { messages, bytes, expired, end }
+        Handed { messages, bytes, expired, end }
     }
 
     /// Gives a consumer messages of its groups and of free ones, in order, and names where they
@@ -182,6 +215,16 @@ impl Messages {
         }
         Acquired { messages, bytes, expired: Dequeued::default(), end }
     }
+}
+
+/// What a consumer was handed of a block.
+struct Handed {
+    messages: u64,
+    bytes: usize,
+    /// Those that had expired.
+    expired: u128,
+    /// Where to go on, unless it has not begun.
+    end: Option<u64>,
 }
 
 /// Describes messages to whoever takes them.

@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::selecting::SelectionId;
 use crate::line::Place;
-use crate::messages::{Positions, Run};
+use crate::messages::{Bits, Positions, Run};
 use crate::selector::Filters;
 use crate::wake::Waker;
 use std::collections::{BTreeMap, VecDeque};
@@ -151,6 +151,15 @@ impl Consumer {
         }
     }
 
+    /// Notes that `count` messages of a block, all that were held like this, are not any more.
+    pub(crate) fn gave_bits(&mut self, hold: Hold, bits: Bits, count: u64) {
+        if hold.is_pledged {
+            self.pledged -= count;
+        } else {
+            self.holding.gave_bits(bits, count);
+        }
+    }
+
     /// Notes that `count` messages of a run are held like this.
     pub(crate) fn got(&mut self, hold: Hold, run: Run, count: u64) {
         if hold.is_pledged {
@@ -205,8 +214,30 @@ impl Holding {
         }
     }
 
+    /// Notes positions of one block of which `held` messages were taken.
+    pub(crate) fn took_bits(&mut self, bits: Bits, held: u64) {
+        bits.runs().for_each(|run| self.took(run, 0));
+        self.held += held;
+    }
+
     /// Notes that `count` messages of a run, all that were held, are not any more.
     pub(crate) fn gave(&mut self, run: Run, count: u64) {
+        self.cut(count, |first| {
+            let is_in = run.first <= first && first < run.end();
+            if is_in { run.end() - first } else { 0 }
+        });
+    }
+
+    /// Notes that `count` messages of a block, all that were held, are not any more.
+    pub(crate) fn gave_bits(&mut self, bits: Bits, count: u64) {
+        let length = |first| if bits.contains(first) { bits.length_from(first) } else { 0 };
+        self.cut(count, length);
+    }
+
+    /// Cuts off in front what is not held any more; `length` says how much of it there is from a
+    /// position on.
+    #[inline]
+    fn cut(&mut self, count: u64, length: impl Fn(u64) -> u64) {
         self.held -= count;
         if self.held == 0 {
             self.runs.clear();
@@ -214,10 +245,10 @@ impl Holding {
             return;
         }
         while let Some(first) = self.runs.front_mut() {
-            if first.first < run.first || first.first >= run.end() {
+            let cut = length(first.first).min(first.len);
+            if cut == 0 {
                 break;
             }
-            let cut = first.end().min(run.end()) - first.first;
             first.first += cut;
             first.len -= cut;
             self.covered -= cut;

@@ -6,7 +6,7 @@ use super::selection::Eligible;
 use super::showing::Showing;
 use crate::line::{Line, Place};
 use crate::message::Stamps;
-use crate::messages::{Choice, Messages, Positions, Run};
+use crate::messages::{Bits, Choice, Messages, Positions, Run};
 use crate::slab::Slab;
 use crate::wake::Wakeups;
 use std::collections::HashSet;
@@ -531,6 +531,19 @@ impl Distributor {
         if let Some(selection) = consumer.selection.and_then(|id| selecting.get_mut(id)) {
             selection.took(run);
         }
+    }
+
+    /// A consumer has taken these of one block.
+    pub(crate) fn took_bits(&mut self, id: ConsumerId, bits: Bits) {
+        if self.selecting.is_some() {
+            bits.runs().for_each(|run| self.took(id, run));
+        }
+    }
+
+    /// True if a consumer takes whatever there is.
+    pub(crate) fn takes_any(&self, id: ConsumerId) -> bool {
+        let consumer = self.get(id);
+        consumer.is_some_and(|it| it.selection.is_none() && it.exclusions.is_none())
     }
 
     /// Those who were called for messages that somebody else has taken are called for others; if

@@ -3,7 +3,7 @@
 use super::consumer::Hold;
 use super::{ConsumerId, Outcome, Queue, Settlement};
 use crate::message::Overlay;
-use crate::messages::{Dequeued, Messages, Return, Run};
+use crate::messages::{Bits, Dequeued, Messages, Return, Run};
 use mochila_wire::{Map, Now};
 
 impl Queue {
@@ -17,8 +17,15 @@ impl Queue {
                 position.checked_sub(*first) == Some(index as u64)
             };
             let len = rest.iter().enumerate().take_while(|pair| follows(*pair)).count();
-            self.dequeue(Hold::own(id), self.known(*first, len), Messages::accept);
-            rest = &rest[len..];
+            if len >= LONG || len == rest.len() {
+                self.dequeue(Hold::own(id), self.known(*first, len), Messages::accept);
+                rest = &rest[len..];
+            } else {
+                // Messages of one priority lie between others.
+                let (bits, len) = Bits::starting(rest);
+                self.dequeue_bits(Hold::own(id), bits);
+                rest = &rest[len..];
+            }
         }
         self.tidy(id);
         self.settle_down(now);
@@ -138,6 +145,14 @@ impl Queue {
         count
     }
 
+    /// Removes those messages of a block that a consumer holds.
+    fn dequeue_bits(&mut self, hold: Hold, bits: Bits) {
+        let Some(consumer) = self.distributor.get_mut(hold.id) else { return };
+        let dequeued = self.messages.accept_bits(bits, hold.mark());
+        consumer.gave_bits(hold, bits, dequeued.messages());
+        self.leave(dequeued);
+    }
+
     fn release(&mut self, now: Now, hold: Hold, run: Run, failed: bool) {
         let Some(consumer) = self.distributor.get_mut(hold.id) else { return };
         let how = match failed {
@@ -187,3 +202,6 @@ impl Queue {
         }
     }
 }
+
+/// Positions that follow one another are settled as a run if they are so many.
+const LONG: usize = 16;

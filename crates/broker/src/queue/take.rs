@@ -3,7 +3,7 @@
 use super::selection::Eligible;
 use super::{ConsumerId, EXPIRED_AT_ONCE, Queue};
 use crate::message::Taken;
-use crate::messages::{Run, Taker};
+use crate::messages::{Acquired, Run, Taker};
 use mochila_wire::Now;
 
 /// How much a consumer takes at a time.
@@ -55,6 +55,22 @@ impl Pass {
 
     pub(super) fn taken(&self) -> u64 {
         self.taken
+    }
+
+    /// How many more messages it may have.
+    pub(super) fn left(&self) -> u64 {
+        self.most - self.taken
+    }
+
+    pub(super) fn taker(&self, now: Now, id: ConsumerId) -> Taker {
+        let (is_empty_handed, bytes) = (self.taken == 0, self.bytes);
+        Taker { slot: id.slot, now_ms: now.mono_ms, bytes, is_empty_handed }
+    }
+
+    pub(super) fn note(&mut self, acquired: &Acquired) {
+        self.taken += acquired.messages;
+        self.expired += acquired.expired.messages();
+        self.bytes = self.bytes.saturating_sub(acquired.bytes);
     }
 }
 
@@ -123,13 +139,9 @@ impl Queue {
         pass: &mut Pass,
         out: &mut Taken,
     ) -> Option<u64> {
-        run.len = run.len.min(pass.most - pass.taken);
-        let (is_empty_handed, bytes) = (pass.taken == 0, pass.bytes);
-        let taker = Taker { slot: id.slot, now_ms: now.mono_ms, bytes, is_empty_handed };
-        let acquired = self.messages.acquire(run, taker, out);
-        pass.taken += acquired.messages;
-        pass.expired += acquired.expired.messages();
-        pass.bytes = bytes.saturating_sub(acquired.bytes);
+        run.len = run.len.min(pass.left());
+        let acquired = self.messages.acquire(run, pass.taker(now, id), out);
+        pass.note(&acquired);
         let looked_at = Run::new(run.first, acquired.end - run.first);
         self.distributor.took(id, looked_at);
         let consumer = self.distributor.get_mut(id)?;

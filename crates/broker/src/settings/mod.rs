@@ -18,7 +18,7 @@ pub use value::ArgumentKind;
 pub(crate) use arrangement::Arrangement;
 pub(crate) use naming::{NameSource, Naming};
 
-pub(crate) use priorities::{Priorities, Turns};
+pub(crate) use priorities::{PRIORITIES, Priorities, Turns};
 pub(crate) use screen::Screen;
 pub(crate) use terms::Terms;
 

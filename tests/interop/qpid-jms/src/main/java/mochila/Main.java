@@ -8,6 +8,7 @@ final class Main {
         Suite suite = new Suite();
         new Messages(suite);
         new Consumers(suite);
+        new Groups(suite);
         new Connections(suite);
         new Transactions(suite);
         suite.runAll(List.of(arguments));

@@ -45,6 +45,8 @@ pub(crate) struct QueueRules {
     pub(crate) refuses: bool,
     /// Messages may vanish: it is purged or deleted.
     pub(crate) forgets: bool,
+    /// The oldest messages that nobody holds may be dropped for newer ones: it is a ring.
+    pub(crate) drops: bool,
     /// It may be deleted and made again, and its numbers begin anew.
     pub(crate) restarts: bool,
     /// What links had when they went counts as failed, although no client has seen it.

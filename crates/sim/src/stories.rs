@@ -29,6 +29,7 @@ pub const ALL: &[(Story, u64)] = &[
     (trouble::ABORTS, 150),
     (trouble::WRONG_PASSWORDS, 300),
     (limits::FULL_QUEUES, 300),
+    (limits::RINGS, 300),
     (limits::MEMORY, 150),
     (limits::TOO_LARGE, 60),
     (limits::LEFTOVERS, 15),

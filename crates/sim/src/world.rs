@@ -149,6 +149,11 @@ impl World {
         rules.refuses = true;
     }
 
+    /// The queue may drop messages that nobody holds: it is a ring.
+    pub fn may_drop(&mut self, queue: &str) {
+        self.ledger.rules(queue).drops = true;
+    }
+
     /// The queue may be deleted when nothing is in it, and made again.
     pub fn may_restart(&mut self, queue: &str) {
         self.ledger.rules(queue).restarts = true;

@@ -38,6 +38,7 @@ tests! {
     aborted_messages_are_not_delivered_and_cost_no_credit
     who_shows_a_wrong_password_is_not_let_in_and_may_try_again
     a_full_queue_refuses_or_holds_back_and_goes_on_when_there_is_room
+    a_ring_drops_the_oldest_that_nobody_holds_and_counts_them
     the_nodes_memory_is_never_exceeded_and_all_of_it_comes_back
     who_sends_too_large_a_message_loses_his_link_and_nothing_that_was_accepted
     a_few_messages_that_stay_do_not_hold_the_memory_of_those_that_are_gone

@@ -8,6 +8,8 @@ use crate::number::MessageNo;
 pub(crate) struct Missing {
     /// They may have expired.
     pub(crate) mortal: u64,
+    /// They may have been dropped for newer ones.
+    pub(crate) droppable: u64,
     /// They may not, or they may have been refused without a word.
     pub(crate) others: u64,
 }
@@ -24,6 +26,10 @@ impl Ledger {
             let may_be_refused = entry.fate == Fate::SentSettled && rules.refuses;
             if entry.ttl_ms.is_some() && !may_be_refused {
                 missing.mortal += 1;
+                continue;
+            }
+            if rules.drops {
+                missing.droppable += 1;
                 continue;
             }
             missing.others += 1;
@@ -51,6 +57,12 @@ impl Ledger {
             .filter(|entry| entry.queue == queue && entry.fate == Fate::Accepted)
             .filter(|entry| self.is_due(entry));
         taken.count() as u64
+    }
+
+    /// Messages of a queue that receivers are done with, as the broker knows.
+    pub(crate) fn done_of(&self, queue: &str) -> u64 {
+        let done = self.entries.iter().filter(|entry| entry.queue == queue && entry.done);
+        done.count() as u64
     }
 
     /// Nobody holds anything any more.

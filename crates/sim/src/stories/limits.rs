@@ -41,6 +41,53 @@ fn full_queues(seed: u64) -> Tally {
     told(world)
 }
 
+/// Queues that drop the oldest messages for the newest.
+pub(super) const RINGS: Story =
+    Story { name: "a_ring_drops_the_oldest_that_nobody_holds_and_counts_them", tell: rings };
+
+fn rings(seed: u64) -> Tally {
+    let mut world = World::new(seed);
+    let by_count = world.random().chance(60);
+    let settings = QueueSettings {
+        max_count: by_count.then_some(15),
+        max_bytes: (!by_count).then_some(4_000),
+        limit_policy: LimitPolicy::Ring,
+        ..QueueSettings::default()
+    };
+    world.queue("q", settings);
+    world.may_drop("q");
+    // What is held has its place: where nothing else can be dropped, what comes is refused.
+    world.may_refuse("q");
+    for _ in 0..world.random().between(1, 3) {
+        let random = world.random();
+        let (settled, mortal) = (*random.pick(&[0, 30, 100]), *random.pick(&[0, 20]));
+        let sender = SenderPlan::to("q", 60).sized(&[0, 50, 700]).settled(settled).mortal(mortal);
+        let mut plan = ClientPlan::new().sends(sender);
+        if random.chance(30) {
+            plan = plan.transacts(4, 30, 0);
+        }
+        let mishaps = Mishaps { leave: 5, detach: 10, reset: 5, ..Mishaps::default() };
+        world.client(plan.suffers(mishaps));
+    }
+    for _ in 0..world.random().between(0, 3) {
+        let random = world.random();
+        let mut receiver = ReceiverPlan::from("q", CreditPlan::any(random)).moody(random);
+        if random.chance(40) {
+            receiver = receiver.keeping(60);
+        }
+        if random.chance(20) {
+            receiver = receiver.browsing();
+        }
+        let mut plan = ClientPlan::new().receives(receiver);
+        if random.chance(30) {
+            plan = plan.transacts(4, 30, 20);
+        }
+        let mishaps = Mishaps { detach: 10, stall: 5, reset: 5, ..Mishaps::default() };
+        world.client(plan.suffers(mishaps));
+    }
+    told(world)
+}
+
 /// A node with little memory.
 pub(super) const MEMORY: Story =
     Story { name: "the_nodes_memory_is_never_exceeded_and_all_of_it_comes_back", tell: memory };

@@ -96,9 +96,15 @@ impl World {
                 continue;
             }
             let explained = numbers.discards_ttl + numbers.discards_purge;
+            let dropped = numbers.discards_ring;
+            let is_explained = missing.mortal + missing.droppable <= explained + dropped;
+            assert!(is_explained, "{missing:?} messages of {name} are missing, {dropped} dropped");
+            // What somebody holds is his: nothing is dropped and accepted, too.
+            let (done, ends) = (self.ledger.done_of(name), numbers.msg_total_dequeues + gone);
             assert!(
-                missing.mortal <= explained,
-                "{missing:?} messages of {name} are missing, and {explained} are explained"
+                done + dropped + explained <= ends,
+                "of the {ends} messages that left {name}, {done} were settled, {dropped} dropped, \
+                 and {explained} expired or purged"
             );
             let accepted = self.ledger.accepted_for(name);
             let enqueued = numbers.msg_total_enqueues + gone;

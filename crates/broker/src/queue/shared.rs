@@ -1,6 +1,6 @@
 //! The lock around a queue.
 
-use super::alarm::Crossing;
+use super::aftermath::{Aftermath, NEVER};
 use super::showing::Showing;
 use super::{
     ConsumerId, ConsumerOptions, DeleteIf, Enqueued, GroupReport, Mode, Outcome, ProducerId, Queue,
@@ -9,8 +9,8 @@ use super::{
 use crate::budget::{Budget, Reservation};
 use crate::error::{QueueError, no_exchange};
 use crate::exchange::Alternate;
-use crate::message::{Batch, Segment, Taken};
-use crate::messages::{Compaction, DeadLetters, Messages, Run};
+use crate::message::{Batch, Taken};
+use crate::messages::Run;
 use crate::node::Node;
 use crate::settings::{Limits, QueueSettings, Terms};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, MutexGuard, Ordering, lock};
@@ -30,18 +30,18 @@ use std::sync::{Arc, Weak};
 /// Between finding a queue by name and linking to it, it may be deleted: look it up again then.
 pub struct SharedQueue {
     name: Box<str>,
-    queue: Mutex<Queue>,
-    deleted: AtomicBool,
+    pub(super) queue: Mutex<Queue>,
+    pub(super) deleted: AtomicBool,
     /// What is unusual about it: `PRIVATE`, `REDIRECTED`.
     marks: AtomicU8,
     /// When the node looks at this queue next. Written under the lock of the node's timers.
-    timeout_ms: AtomicU64,
+    pub(super) timeout_ms: AtomicU64,
     /// Whether its messages have names, to be known without the lock.
     is_named: AtomicBool,
     /// Whether some messages are kept out, to be known without the lock.
     is_screened: AtomicBool,
-    node: Weak<Node>,
-    this: Weak<SharedQueue>,
+    pub(super) node: Weak<Node>,
+    pub(super) this: Weak<SharedQueue>,
     reservation: Reservation,
 }
 
@@ -310,7 +310,7 @@ impl SharedQueue {
     }
 
     /// Shows those who select and wait what is new to them; who has to come is called.
-    fn show(&self, mut showing: Box<Showing>) -> Wakeups {
+    pub(super) fn show(&self, mut showing: Box<Showing>) -> Wakeups {
         let mut wakeups = Wakeups::new();
         let mut rounds = 1;
         loop {
@@ -521,85 +521,6 @@ impl SharedQueue {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Queue> {
         lock(&self.queue)
     }
-
-    /// Does what has to be done after a change, once the lock has been released.
-    pub(crate) fn follow(&self, aftermath: Aftermath) -> Wakeups {
-        let Aftermath {
-            showing,
-            mut wakeups,
-            dead,
-            crossing,
-            garbage,
-            compaction,
-            timeout_ms,
-            last,
-        } = aftermath;
-        if let (Some(crossing), Some(node)) = (crossing, self.node.upgrade()) {
-            node.feed().raise(crossing.to_event(self.name()));
-        }
-        if let Some(showing) = showing {
-            wakeups.merge(self.show(showing));
-        }
-        if let Some(dead) = dead {
-            wakeups.merge(self.bury(dead));
-        }
-        // Large pieces of memory are freed here, and not while others wait for the lock.
-        drop(garbage);
-        if let Some(mut compaction) = compaction {
-            let copy = compaction.copy(self.budget());
-            let mut queue = lock(&self.queue);
-            queue.messages_mut().install_compaction(&compaction, &copy);
-            let garbage = queue.messages_mut().take_garbage();
-            drop(queue);
-            drop(garbage);
-        }
-        if timeout_ms < self.timeout_ms.load(Ordering::Relaxed)
-            && let (Some(node), Some(this)) = (self.node.upgrade(), self.this.upgrade())
-        {
-            node.timers().set(&this, timeout_ms);
-        }
-        if let Some((mut messages, statistics)) = last {
-            self.deleted.store(true, Ordering::Relaxed);
-            if let Some(node) = self.node.upgrade() {
-                node.forget(self, &statistics);
-            }
-            wakeups.merge(self.bury_left(&mut messages));
-            drop(messages);
-        }
-        if self.budget().is_resume_due() {
-            wakeups.merge(self.budget().resume());
-        }
-        wakeups
-    }
-}
-
-/// What is left to do after a change to a queue, without its lock.
-#[must_use = "whoever has to be woken waits for ever"]
-pub(crate) struct Aftermath {
-    showing: Option<Box<Showing>>,
-    wakeups: Wakeups,
-    dead: Option<DeadLetters>,
-    crossing: Option<Crossing>,
-    garbage: Vec<Arc<Segment>>,
-    compaction: Option<Compaction>,
-    timeout_ms: u64,
-    /// What is left of a queue that has been deleted.
-    last: Option<(Messages, Statistics)>,
-}
-
-impl Aftermath {
-    /// Takes it out of a queue that has been changed.
-    pub(crate) fn of(queue: &mut Queue) -> Aftermath {
-        let showing = queue.plan_showing();
-        let wakeups = queue.take_wakeups();
-        let dead = queue.messages_mut().take_dead();
-        let crossing = queue.take_crossing();
-        let garbage = queue.messages_mut().take_garbage();
-        let compaction = queue.messages_mut().plan_compaction();
-        let timeout_ms = queue.next_timeout_ms().unwrap_or(NEVER);
-        let last = queue.take_last();
-        Aftermath { showing, wakeups, dead, crossing, garbage, compaction, timeout_ms, last }
-    }
 }
 
 impl fmt::Debug for SharedQueue {
@@ -612,7 +533,6 @@ impl fmt::Debug for SharedQueue {
 const PRIVATE: u8 = 1;
 /// What is sent to it goes to another queue, and the other way round.
 const REDIRECTED: u8 = 2;
-const NEVER: u64 = u64::MAX;
 /// A consumer that selects is shown messages until so many match.
 const MOST_AHEAD: u32 = 256;
 /// So many rounds of showing belong to one take; then others come first.

@@ -1,5 +1,7 @@
 //! What has happened on a queue, in numbers.
 
+use super::Queue;
+
 /// What has to be counted as it happens; the rest of [`Statistics`] can be told from the queue.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -139,4 +141,44 @@ statistics! {
     flow_stopped_count = "flowStoppedCount",
     /// Bytes of memory that the messages take.
     memory_bytes = "memoryBytes",
+}
+
+impl Queue {
+    pub(crate) fn statistics(&self) -> Statistics {
+        let (counters, transacted) = (&self.counters, self.transacted());
+        let discards = counters.discards();
+        let is_full = self.policy.is_closed();
+        let is_short = !is_full && self.counters.short_at_kib > 0 && self.producers.waiting() > 0;
+        Statistics {
+            msg_total_enqueues: counters.enqueued_messages,
+            msg_total_dequeues: counters.dequeued_messages,
+            byte_total_enqueues: counters.enqueued_bytes,
+            byte_total_dequeues: counters.dequeued_bytes,
+            msg_txn_enqueues: transacted.enqueued_messages,
+            msg_txn_dequeues: transacted.dequeued_messages,
+            byte_txn_enqueues: transacted.enqueued_bytes,
+            byte_txn_dequeues: transacted.dequeued_bytes,
+            msg_depth: self.policy.messages() - transacted.room.messages,
+            byte_depth: self.policy.bytes() - transacted.room.bytes,
+            acquires: counters.acquires,
+            releases: discards.released,
+            discards_ttl: discards.expired,
+            discards_overflow: discards.refused,
+            discards_ring: discards.dropped,
+            discards_lvq: discards.replaced,
+            discards_max_delivery: discards.spent,
+            discards_filter: discards.kept_out,
+            discards_subscriber: discards.rejected,
+            discards_purge: discards.purged,
+            unacked_messages: self.messages.len() - self.messages.available().len(),
+            consumer_count: self.distributor.len() as u64,
+            consumer_count_high: u64::from(counters.most_consumers),
+            producer_count: self.sending_links() as u64,
+            producers_waiting: self.producers.waiting() as u64,
+            flow_stopped: u64::from(is_full || is_short),
+            memory_stopped: u64::from(is_short),
+            flow_stopped_count: self.policy.stops(),
+            memory_bytes: self.messages.memory_bytes(),
+        }
+    }
 }

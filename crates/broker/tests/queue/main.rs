@@ -7,6 +7,7 @@ mod bench;
 mod browsing;
 mod groups;
 mod groups_property;
+mod kinds;
 mod kinds_property;
 mod last_value;
 mod lifetime;

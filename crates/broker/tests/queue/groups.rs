@@ -62,7 +62,7 @@ fn free_groups_are_taken_in_the_order_of_their_oldest_messages() {
 }
 
 #[test]
-fn only_the_oldest_message_of_a_free_group_can_be_acquired() {
+fn c1_only_the_oldest_message_of_a_free_group_can_be_acquired() {
     let mut bench = bench();
     let (a, b) = (bench.consumer(), bench.consumer());
     send(&mut bench, &["x0", "x1", "y0"]);
@@ -91,7 +91,7 @@ fn an_owner_does_not_get_around_a_message_that_it_refused_either() {
 }
 
 #[test]
-fn released_messages_go_back_to_their_places_in_whatever_order_they_come() {
+fn c7_released_messages_go_back_to_their_places_in_whatever_order_they_come() {
     let mut bench = bench();
     let (a, b) = (bench.consumer(), bench.consumer());
     send(&mut bench, &["x0", "x1", "x2", "x3", "x4", "x5"]);
@@ -243,7 +243,7 @@ fn browsers_see_everything() {
 }
 
 #[test]
-fn messages_that_name_no_group_are_one_group() {
+fn c3_messages_that_name_no_group_are_one_group() {
     let mut bench = bench();
     let (a, b) = (bench.consumer(), bench.consumer());
     bench.send_messages(vec![message("0"), of_group("1", ""), of_group("2", "qpid.no-group")]);
@@ -253,7 +253,7 @@ fn messages_that_name_no_group_are_one_group() {
 }
 
 #[test]
-fn messages_that_name_no_group_may_be_free() {
+fn c3_messages_that_name_no_group_may_be_free() {
     let settings = QueueSettings { default_group: Some("".into()), ..grouped() };
     let mut bench = QueueBench::new(settings);
     let (a, b) = (bench.consumer(), bench.consumer());

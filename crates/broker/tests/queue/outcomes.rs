@@ -9,7 +9,7 @@ fn modify(failed: bool, undeliverable_here: bool) -> Outcome {
 }
 
 #[test]
-fn released_messages_return_to_their_original_places_in_whatever_order_they_come() {
+fn c7_released_messages_return_to_their_original_places_in_whatever_order_they_come() {
     let mut bench = QueueBench::default();
     let consumer = bench.consumer();
     bench.send(&["a", "b", "c", "d", "e"]);

@@ -8,6 +8,7 @@ use super::matcher::Matcher;
 use super::publisher::{Links, Publisher, SubscriberId};
 use super::{ExchangeError, ExchangeSettings, ExchangeStatistics, Published, Routing};
 use crate::budget::{Budget, Reservation};
+use crate::events::{Event, EventKind};
 use crate::message::Batch;
 use crate::node::Node;
 use crate::queue::SharedQueue;
@@ -158,6 +159,9 @@ impl Exchange {
             self.forget_queue(binding.queue.address());
             return Err(ExchangeError::NoQueue { name: queue.name().to_owned() });
         }
+        if is_new {
+            self.tell_of(EventKind::Bind, queue, &binding.key);
+        }
         let mut wakeups = Wakeups::new();
         if is_new && let Some(last) = last {
             wakeups.merge(offer_last(now, &last, &binding, kind));
@@ -180,6 +184,7 @@ impl Exchange {
                 if left == 0 {
                     self.note_unbound(&target);
                 }
+                self.tell_of(EventKind::Unbind, queue, &key);
                 Ok(self.go_if_unused())
             }
         }
@@ -329,6 +334,7 @@ impl Exchange {
         }
         if let Some(node) = self.node.upgrade() {
             node.exchanges().forget(self);
+            node.feed().raise(Event::new(EventKind::ExchangeDelete).with("exchange", self.name()));
         }
         let mut wakeups = Wakeups::new();
         lock(&self.links).call_all(&mut wakeups);
@@ -415,6 +421,9 @@ impl Exchange {
             if left == Ok(Some(0)) {
                 self.note_unbound(&other.queue);
             }
+            if matches!(left, Ok(Some(_))) {
+                self.tell_of(EventKind::Unbind, &other.queue, &other.key);
+            }
         }
     }
 
@@ -424,6 +433,14 @@ impl Exchange {
         for index in 0..batch.len() {
             let number = Value::Long((first + index as u64) as i64);
             batch.annotate(index, &[(SEQUENCE, number)], self.budget());
+        }
+    }
+
+    /// Tells operators of a binding, unless its queue is none of their business.
+    fn tell_of(&self, kind: EventKind, queue: &SharedQueue, key: &str) {
+        if let Some(node) = self.node.upgrade().filter(|_| !queue.is_private()) {
+            let event = Event::new(kind).with("exchange", self.name()).with("queue", queue.name());
+            node.feed().raise(event.with("key", key));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Node;
 use crate::budget::Reservation;
+use crate::events::{Event, EventKind};
 use crate::exchange::{
     Alternate, Exchange, ExchangeError, ExchangeKind, ExchangeParts, ExchangeSettings,
 };
@@ -118,6 +119,14 @@ impl Node {
         let parts = ExchangeParts { settings, is_predeclared: false, alternate, reservation };
         let exchange = Exchange::new(name, parts, self);
         by_name.insert(name.into(), Arc::clone(&exchange));
+        drop(by_name);
+        let settings = exchange.settings();
+        let event = Event::new(EventKind::ExchangeDeclare)
+            .with("exchange", name)
+            .with("exchangeType", settings.kind.name())
+            .with("durable", settings.durable)
+            .with("autoDelete", settings.auto_delete);
+        self.feed.raise(event);
         Ok(exchange)
     }
 

@@ -21,7 +21,7 @@ pub(crate) const ATTRIBUTES: &[Attribute<Arc<ToldEvent>>] = &[
         "event",
         "string",
         "What happened: `clientConnect`, `clientDisconnect`, `queueDeclare`, `queueDelete`, \
-         `subscribe`, `unsubscribe`, `queueThresholdCrossedUpward`, \
+         `exchangeDeclare`, `exchangeDelete`, `bind`, `unbind`, `subscribe`, `unsubscribe`, `queueThresholdCrossedUpward`, \
          `queueThresholdCrossedDownward`, and the like.",
         |e, _| e.event.kind().name().into(),
     ),

@@ -22,6 +22,37 @@ fn what_has_happened_is_listed_with_its_time_and_who_had_to_do_with_it() {
 }
 
 #[test]
+fn exchanges_and_bindings_are_told_of_too() {
+    let mut desk = Desk::new();
+    desk.create("q");
+    desk.tell(ask("CREATE").kind("exchange").name("e").with("exchange-type", "topic"));
+    for _ in 0..2 {
+        desk.tell(ask("CREATE").kind("binding").name("e/q/a.#"));
+    }
+    desk.tell(ask("DELETE").kind("binding").name("e/q/a.#"));
+    desk.tell(ask("DELETE").kind("exchange").name("e"));
+    let told = desk.tell(ask("QUERY").property("entityType", "event"));
+    let events: Vec<String> = told
+        .rows()
+        .iter()
+        .map(|row| {
+            let details = row.get("details").and_then(Value::as_map).unwrap();
+            let text = |key: &str| details.get(key).and_then(Value::as_str).unwrap_or("-");
+            let event = row.get("event").and_then(Value::as_str).unwrap();
+            format!("{event} {} {} {}", text("exchange"), text("queue"), text("key"))
+        })
+        .collect();
+    let expected = [
+        "queueDeclare - q -",
+        "exchangeDeclare e - -",
+        "bind e q a.#",
+        "unbind e q a.#",
+        "exchangeDelete e - -",
+    ];
+    assert_eq!(events, expected);
+}
+
+#[test]
 fn one_event_is_read_by_its_number() {
     let mut desk = Desk::new();
     desk.create("q");

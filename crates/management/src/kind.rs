@@ -124,6 +124,20 @@ pub(crate) static KINDS: [Kind; 8] = [
                 },
             },
             Operation {
+                name: "REROUTE",
+                doc: "Publishes the messages that nobody holds to the exchange `exchange`, or to the \
+                      queue's alternate exchange with `useAltExchange` true, in order and each with \
+                      its subject as its key; `count` and `filter` as with `PURGE`. Those that a \
+                      queue has taken are removed. A message that no queue is bound for stays where \
+                      it is, whatever the exchange does with others; when all queues that it is for \
+                      refuse one, the rest stays too. The body of the answer says how many were \
+                      `rerouted`, and why others were not: `refused`, null if nothing was.",
+                perform: |scope, kind, request| {
+                    let queue = queue_of(scope, kind, request)?;
+                    queue::reroute(scope, &queue, request)
+                },
+            },
+            Operation {
                 name: "REDIRECT",
                 doc: "What is sent to the queue goes to the queue `target` from now on, and the \
                       other way round; without a target, or with an empty one, that ends. It ends \

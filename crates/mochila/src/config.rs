@@ -43,6 +43,7 @@ enum Command<'a> {
     List { kind: &'a str },
     Purge { queue: &'a str, count: Option<u64> },
     Move { from: &'a str, to: &'a str, count: Option<u64> },
+    Reroute { queue: &'a str, count: Option<u64> },
     Redirect { from: &'a str, to: &'a str },
     ReloadAcl,
     Log { levels: Option<&'a str> },
@@ -76,6 +77,8 @@ impl<'a> Command<'a> {
             ["purge", queue, count] => Command::Purge { queue, count: Some(count_of(count)?) },
             ["move", from, to] => Command::Move { from, to, count: None },
             ["move", from, to, count] => Command::Move { from, to, count: Some(count_of(count)?) },
+            ["reroute", queue] => Command::Reroute { queue, count: None },
+            ["reroute", queue, count] => Command::Reroute { queue, count: Some(count_of(count)?) },
             ["redirect", from] => Command::Redirect { from, to: "" },
             ["redirect", from, to] => Command::Redirect { from, to },
             ["reload-acl"] => Command::ReloadAcl,
@@ -145,6 +148,7 @@ impl Config<'_> {
                 self.management.on(subject, "PURGE", self.picked(count)).map(|_| ())
             }
             Command::Move { from, to, count } => self.move_messages(from, to, count),
+            Command::Reroute { queue, count } => self.reroute(queue, count),
             Command::Redirect { from, to } => {
                 let subject = Subject { kind: "queue", name: from };
                 let arguments = Map::new().with("target", to);
@@ -255,6 +259,25 @@ impl Config<'_> {
         }
     }
 
+    /// Without a name of an exchange it is the queue's alternate exchange that is meant.
+    fn reroute(&mut self, queue: &str, count: Option<u64>) -> Outcome {
+        let mut arguments = self.picked(count);
+        match &self.options.exchange {
+            Some(exchange) => arguments.insert("exchange", exchange.as_str()),
+            None => arguments.insert("useAltExchange", true),
+        };
+        let told =
+            self.management.on(Subject { kind: "queue", name: queue }, "REROUTE", arguments)?;
+        let rerouted = told.get("rerouted").and_then(Value::as_u64).unwrap_or(0);
+        match told.get("refused").and_then(Value::as_str) {
+            None => Ok(()),
+            Some(reason) => Err(Failure::new(
+                "NotRouted",
+                format!("{rerouted} messages have left queue '{queue}', others stay: {reason}"),
+            )),
+        }
+    }
+
     /// Which messages of a queue are meant.
     fn picked(&self, count: Option<u64>) -> Map {
         let mut arguments = Map::new();
@@ -350,6 +373,8 @@ mod tests {
             ("del exchange e", Command::Del { kind: "exchange", name: "e" }),
             ("unbind e q", Command::Unbind { exchange: "e", queue: "q", key: "" }),
             ("purge q 5", Command::Purge { queue: "q", count: Some(5) }),
+            ("reroute q", Command::Reroute { queue: "q", count: None }),
+            ("reroute q 5", Command::Reroute { queue: "q", count: Some(5) }),
             ("redirect a b", Command::Redirect { from: "a", to: "b" }),
             ("redirect a", Command::Redirect { from: "a", to: "" }),
             ("move a b", Command::Move { from: "a", to: "b", count: None }),

@@ -11,7 +11,7 @@ use crate::budget::{Budget, Reservation};
 use crate::events::{Event, EventKind};
 use crate::message::Batch;
 use crate::node::Node;
-use crate::queue::SharedQueue;
+use crate::queue::{Enqueued, Refusal, Rejected, SharedQueue};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::transaction::{Fault, Transaction};
 use crate::wake::{Waker, Wakeups};
@@ -283,6 +283,27 @@ impl Exchange {
         self.route(batch, None, &mut routing);
         self.counts.received(Amount::of(batch));
         routing.deliver(now, batch, self, None).1
+    }
+
+    /// Publishes messages that an operator takes out of a queue: those that no queue has taken are
+    /// refused, whatever the exchange does with others that no queue is bound for.
+    ///
+    /// They do not count as the last message: each has been a last one somewhere before.
+    pub(crate) fn publish_moved(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        let mut routing = Routing::new();
+        self.route(batch, None, &mut routing);
+        let strays = routing.take_strays();
+        let mut received = Amount::of(batch);
+        received.messages -= strays.len() as u64;
+        received.bytes -= strays.iter().map(|index| batch.bytes_of(*index)).sum::<u64>();
+        self.counts.received(received);
+        let (Published { mut rejected, is_closed, .. }, wakeups) =
+            routing.deliver(now, batch, self, None);
+        let reason = Refusal::NoRoute;
+        rejected.extend(strays.iter().map(|index| Rejected { index: *index, reason }));
+        rejected.sort_by_key(|rejected| rejected.index);
+        let accepted = batch.len() as u32 - rejected.len() as u32;
+        (Enqueued { accepted, rejected, is_closed }, wakeups)
     }
 
     /// Adds a link that sends, to addresses with this key if there is one.

@@ -100,6 +100,11 @@ impl Routing {
         &self.strays
     }
 
+    /// The strays, which are not the exchange's business any more.
+    pub(super) fn take_strays(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.strays)
+    }
+
     /// Finds the queues of a batch; whoever has none is a stray.
     pub(super) fn find(&mut self, table: &Matcher<Target>, batch: &Batch) {
         let len = batch.len() as u32;

@@ -141,6 +141,7 @@ impl Node {
             discards_filter: statistics.discards_filter,
             discards_subscriber: statistics.discards_subscriber,
             discards_purge: statistics.discards_purge,
+            reroutes: statistics.reroutes,
             flow_stopped_count: statistics.flow_stopped_count,
             ..Statistics::default()
         };

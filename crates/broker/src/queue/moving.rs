@@ -1,8 +1,9 @@
-//! Removing messages from a queue, and moving them to another, as an operator says.
+//! Removing messages from a queue, and moving them to another or to an exchange, as an operator says.
 
 use super::picking::{Pick, Picking};
 use super::{Enqueued, Queue, Refusal, SharedQueue};
 use crate::error::QueueError;
+use crate::exchange::Exchange;
 use crate::message::Batch;
 use crate::messages::{Run, Withdrawal};
 use crate::wake::Wakeups;
@@ -13,7 +14,7 @@ use mochila_wire::Now;
 pub struct Moved {
     /// How many have been moved.
     pub messages: u64,
-    /// Why the others have not: they are where they were.
+    /// Why others have not, the first of them: they are where they were.
     pub refused: Option<Refusal>,
 }
 
@@ -45,11 +46,26 @@ impl SharedQueue {
         Ok(self.move_by(now, &pick.into(), |batch| destination.take_in(now, batch)))
     }
 
+    /// Publishes messages to an exchange, in order, and removes those that a queue has taken. A
+    /// message that no queue is bound for stays; the next may have one.
+    pub fn reroute(
+        &self,
+        now: Now,
+        exchange: &Exchange,
+        pick: impl Into<Pick>,
+    ) -> (Moved, Wakeups) {
+        let put = |batch: &mut Batch| exchange.publish_moved(now, batch);
+        let (moved, mut wakeups) = self.move_by(now, &pick.into(), put);
+        let count = |queue: &mut Queue| queue.counters.rerouted(moved.messages);
+        wakeups.merge(self.visit(count).1);
+        (moved, wakeups)
+    }
+
     /// Moves messages to wherever `put` puts them.
     ///
     /// No two queues are ever locked at once: messages are withdrawn here, put there, and only then
     /// removed here, or put back in their places.
-    pub(crate) fn move_by(
+    fn move_by(
         &self,
         now: Now,
         pick: &Pick,
@@ -67,8 +83,9 @@ impl SharedQueue {
             wakeups.merge(woken);
             picking.used(count);
             moved.messages += count;
-            moved.refused = enqueued.rejected.first().map(|rejected| rejected.reason);
-            if moved.refused.is_some() {
+            let mut reasons = enqueued.rejected.iter().map(|rejected| rejected.reason);
+            moved.refused = moved.refused.or(reasons.clone().next());
+            if reasons.any(|reason| reason != Refusal::NoRoute) {
                 break;
             }
         }

@@ -31,6 +31,8 @@ pub(crate) struct Discards {
     pub(crate) replaced: u64,
     pub(crate) spent: u64,
     pub(crate) kept_out: u64,
+    /// These are elsewhere now.
+    pub(crate) rerouted: u64,
 }
 
 impl Counters {
@@ -43,6 +45,11 @@ impl Counters {
         if messages > 0 {
             *which(self.discards.get_or_insert_default()) += messages;
         }
+    }
+
+    /// So many messages have been sent on to an exchange.
+    pub(crate) fn rerouted(&mut self, messages: u64) {
+        self.discard(messages, |discards| &mut discards.rerouted);
     }
 
     /// So many messages that were refused are kept elsewhere.
@@ -123,6 +130,8 @@ statistics! {
     discards_subscriber = "discardsSubscriber",
     /// Messages that were purged.
     discards_purge = "discardsPurge",
+    /// Messages that an operator has sent on to an exchange.
+    reroutes = "reroutes",
     /// Messages that are acquired and not settled.
     unacked_messages = "unackedMessages",
     /// Links that take messages, browsers included.
@@ -170,6 +179,7 @@ impl Queue {
             discards_filter: discards.kept_out,
             discards_subscriber: discards.rejected,
             discards_purge: discards.purged,
+            reroutes: discards.rerouted,
             unacked_messages: self.messages.len() - self.messages.available().len(),
             consumer_count: self.distributor.len() as u64,
             consumer_count_high: u64::from(counters.most_consumers),

@@ -19,6 +19,7 @@ mod priorities;
 mod property;
 mod redirect;
 mod registry;
+mod rerouting;
 mod ring;
 mod screening;
 mod selecting;

@@ -120,6 +120,43 @@ fn a_move_needs_another_queue_that_is_there() {
 }
 
 #[test]
+fn messages_are_sent_on_to_an_exchange_and_those_without_a_way_stay() {
+    let mut desk = Desk::new();
+    desk.tell(ask("CREATE").kind("queue").name("q").with("alternate-exchange", "amq.match"));
+    desk.create("red");
+    let binding = ask("CREATE").kind("binding").name("amq.match/red/k");
+    desk.tell(binding.with("x-match", "all").with("colour", "red"));
+    send(&desk, "q", &["red".into(), "blue".into(), "red".into(), "red".into()]);
+    let reroute = || ask("REROUTE").kind("queue").name("q");
+    let told = desk.tell(reroute().with("exchange", "amq.match").with("count", 1u32));
+    assert_eq!(told.outcome(), (200, "OK"));
+    assert_eq!(told.map().get("rerouted"), Some(&Value::Ulong(1)));
+    assert_eq!(told.map().get("refused"), Some(&Value::Null));
+    let told = desk.tell(reroute().with("useAltExchange", true));
+    assert_eq!(told.map().get("rerouted"), Some(&Value::Ulong(2)));
+    let reason = "no queue is bound for the message";
+    assert_eq!(told.map().get("refused"), Some(&reason.into()));
+    assert_eq!(desk.read("queue", "q", "msgDepth"), Value::Ulong(1));
+    assert_eq!(desk.read("queue", "q", "reroutes"), Value::Ulong(3));
+    assert_eq!(desk.read("queue", "red", "msgDepth"), Value::Ulong(3));
+    assert_eq!(desk.read("exchange", "amq.match", "msgDrops"), Value::Ulong(0));
+}
+
+#[test]
+fn messages_are_sent_on_only_to_an_exchange_that_is_there() {
+    let mut desk = Desk::new();
+    desk.create("q");
+    let reroute = || ask("REROUTE").kind("queue").name("q");
+    assert_eq!(desk.tell(reroute()).status, 400);
+    let both = reroute().with("exchange", "amq.match").with("useAltExchange", true);
+    assert_eq!(desk.tell(both).status, 400);
+    let told = desk.tell(reroute().with("useAltExchange", true));
+    assert_eq!(told.outcome(), (409, "queue 'q' has no alternate exchange"));
+    let told = desk.tell(reroute().with("exchange", "none"));
+    assert_eq!(told.outcome(), (404, "there is no exchange 'none'"));
+}
+
+#[test]
 fn two_queues_change_places_and_back_again() {
     let mut desk = Desk::new();
     desk.create("q");

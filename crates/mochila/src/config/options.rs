@@ -56,6 +56,9 @@ pub(crate) struct Options {
     /// A property that `list` shows
     #[arg(long, value_name = "property-name", help_heading = "Listing")]
     pub(crate) show_property: Vec<String>,
+    /// The exchange that `reroute` publishes to; without it the queue's alternate exchange
+    #[arg(long, value_name = "name", help_heading = "Purging and moving messages")]
+    pub(crate) exchange: Option<String>,
     /// Only messages that this selector is true for
     #[arg(long, value_name = "selector", help_heading = "Purging and moving messages")]
     pub(crate) filter: Option<String>,
@@ -144,6 +147,8 @@ Commands:
   list TYPE [--show-property P]             list the objects of a type
   purge QUEUE [COUNT]                       remove a queue's messages
   move QUEUE DESTINATION [COUNT]            move a queue's messages to another queue
+  reroute QUEUE [COUNT] [--exchange NAME]   publish a queue's messages to an exchange; without its
+                                            name, to the queue's alternate exchange
   redirect QUEUE [TARGET]                   send what comes for QUEUE to TARGET, and back; without
                                             TARGET, end that
   log [LEVELS]                              show or set the log level

@@ -55,6 +55,36 @@ fn messages_are_picked_by_a_selector_to_be_purged_or_moved() {
 }
 
 #[test]
+fn messages_are_sent_on_to_an_exchange() {
+    let broker = Broker::start();
+    broker.ok("config add queue q --alternate-exchange amq.direct");
+    broker.ok("config add queue red");
+    broker.ok("config bind amq.direct red red");
+    for (number, subject) in ["red", "blue", "red", "red"].into_iter().enumerate() {
+        broker.ok(&format!("send -a q/{subject} -P n={number}"));
+    }
+    broker.ok("config reroute q 1");
+    broker.ok("config reroute q 1 --exchange amq.direct --filter 'n = 2'");
+    assert_eq!(
+        broker.fails("config reroute q"),
+        "Failed: NotRouted: 1 messages have left queue 'q', others stay: no queue is bound for the \
+         message\n"
+    );
+    let shown = broker.ok("stat -q q");
+    let line = shown.lines().find(|line| line.contains("reroutes")).unwrap_or_default();
+    assert_eq!(line.split_whitespace().nth(1), Some("3"), "{shown}");
+    assert_eq!(
+        broker
+            .ok("receive -a red --print-content no --print-headers yes")
+            .matches("Subject: red")
+            .count(),
+        3
+    );
+    let events = broker.ok("stat --events");
+    assert!(events.contains("exchange=amq.direct"), "{events}");
+}
+
+#[test]
 fn what_has_happened_is_shown_afterwards_and_heard_when_it_happens() {
     let broker = Broker::start();
     broker.ok("config add queue small --max-queue-count 10");

@@ -4,7 +4,7 @@ mod operations;
 mod picking;
 mod standing;
 
-pub(crate) use operations::{create, delete, move_messages, purge, redirect, update};
+pub(crate) use operations::{create, delete, move_messages, purge, redirect, reroute, update};
 
 use crate::attribute::{Access, Attribute, Column, Row, count};
 use crate::entity::binding;

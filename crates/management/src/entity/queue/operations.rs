@@ -8,7 +8,7 @@ use crate::request::Request;
 use crate::response::{Answer, Success};
 use crate::scope::Scope;
 use mochila_broker::settings::Argument;
-use mochila_broker::{DeleteIf, QueueError, QueueSettings, SharedQueue, Wakeups};
+use mochila_broker::{DeleteIf, Moved, QueueError, QueueSettings, SharedQueue, Wakeups};
 use mochila_wire::{Map, Value};
 use std::sync::Arc;
 
@@ -83,10 +83,46 @@ pub(crate) fn move_messages(
         .ok_or_else(|| Error::NotFound(format!("there is no queue {}", quoted(name))))?;
     let result = queue.move_to(scope.now, &destination, picked(request)?);
     let (moved, wakeups) = result.map_err(|error| queue_error(&error))?;
+    Ok(Answer { wakeups, ..Answer::ok(told("moved", moved)) })
+}
+
+/// Publishes messages of a queue to an exchange, and removes those that a queue has taken.
+pub(crate) fn reroute(
+    scope: &Scope<'_>,
+    queue: &SharedQueue,
+    request: &Request,
+) -> Result<Answer, Error> {
+    request.expect_only(&["exchange", "useAltExchange", "count", "filter"])?;
+    let named = request.text("exchange")?.filter(|name| !name.is_empty());
+    let name = match (named, request.flag("useAltExchange")?) {
+        (Some(name), false) => name.to_owned(),
+        (None, true) => alternate(queue)?,
+        _ => {
+            let text =
+                "REROUTE needs the name of an exchange, 'exchange', or 'useAltExchange' true";
+            return Err(Error::bad_request(text));
+        }
+    };
+    let exchange = scope.broker().exchange(&name);
+    let exchange = exchange
+        .ok_or_else(|| Error::NotFound(format!("there is no exchange {}", quoted(&name))))?;
+    let (moved, wakeups) = queue.reroute(scope.now, &exchange, picked(request)?);
+    Ok(Answer { wakeups, ..Answer::ok(told("rerouted", moved)) })
+}
+
+fn alternate(queue: &SharedQueue) -> Result<String, Error> {
+    let name = queue.settings().alternate_exchange;
+    name.map(String::from).ok_or_else(|| {
+        Error::Conflict(format!("queue {} has no alternate exchange", quoted(queue.name())))
+    })
+}
+
+/// How many messages are elsewhere now, and why others are not.
+fn told(done: &str, moved: Moved) -> Map {
     let mut body = Map::new();
-    body.insert("moved", moved.messages);
+    body.insert(done, moved.messages);
     body.insert("refused", moved.refused.map(|reason| reason.to_string()));
-    Ok(Answer { wakeups, ..Answer::ok(body) })
+    body
 }
 
 /// Has two queues change places for those who send, or back again.

@@ -141,8 +141,8 @@ pub(crate) static KINDS: [Kind; 8] = [
                 name: "REDIRECT",
                 doc: "What is sent to the queue goes to the queue `target` from now on, and the \
                       other way round; without a target, or with an empty one, that ends. It ends \
-                      too when one of the two is deleted. Messages that are there stay, consumers \
-                      stay, and what is sent in transactions is not redirected. 409 if one of the \
+                      too when one of the two is deleted. Messages that are there stay, and \
+                      consumers stay. 409 if one of the \
                       two has been redirected already, or may delete itself.",
                 perform: |scope, kind, request| {
                     let queue = queue_of(scope, kind, request)?;

@@ -126,7 +126,7 @@ impl SharedQueue {
 
     /// The queue that gets what is sent to this one, if it is another.
     #[inline]
-    pub(super) fn peer(&self) -> Option<Arc<SharedQueue>> {
+    pub(crate) fn peer(&self) -> Option<Arc<SharedQueue>> {
         if !self.is_redirected() {
             return None;
         }

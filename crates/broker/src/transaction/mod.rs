@@ -134,6 +134,10 @@ impl Transaction {
         batch: &mut Batch,
         manner: Manner,
     ) -> (Enqueued, Wakeups) {
+        // Where messages go is decided when they come: they have their room there from then on.
+        let peer = queue.peer();
+        let is_redirected = peer.is_some();
+        let queue = peer.as_ref().unwrap_or(queue);
         let count = batch.len() as u32;
         let mut wakeups = Wakeups::new();
         let note = count as usize * part::MESSAGE_NOTE;
@@ -146,7 +150,8 @@ impl Transaction {
                 return (batch.refuse(Refusal::Doomed), wakeups);
             }
         };
-        let is_held_back = matches!(manner, Manner::Sent { is_held_back: true });
+        // Whoever sends from the place of another queue is no producer of this one.
+        let is_held_back = !is_redirected && matches!(manner, Manner::Sent { is_held_back: true });
         let is_routed = matches!(manner, Manner::Routed);
         let (reserved, woken) = queue.reserve(batch, is_held_back);
         wakeups.merge(woken);

@@ -7,6 +7,21 @@ use mochila_broker::{
 };
 use std::sync::Arc;
 
+#[test]
+fn what_is_sent_in_a_transaction_is_redirected_like_everything_else() {
+    let mut here = QueueBench::default();
+    let mut there = here.beside("there", QueueSettings::default());
+    here.broker.redirect(&here.queue, &there.queue).unwrap().perform();
+    let mut transaction = here.begin();
+    here.post(&mut transaction, &["a", "b"]);
+    here.broker.cancel_redirect(&here.queue).unwrap();
+    here.post(&mut transaction, &["c"]);
+    here.commit(transaction).unwrap();
+    assert_eq!((here.statistics().msg_depth, there.statistics().msg_depth), (1, 2));
+    let consumer = there.consumer();
+    assert_eq!(there.take(consumer, 9).texts, ["a", "b"]);
+}
+
 const FAILED: Outcome =
     Outcome::Modify { failed: true, undeliverable_here: false, annotations: None };
 

@@ -130,7 +130,7 @@ impl Connection {
                     return self.handle_request(now, buffer, sender, &arrival, scratch);
                 }
                 if !relay.knows(to) {
-                    match self.node.locate(to) {
+                    match self.node.locate(to, self.record.user()) {
                         Ok(at) => relay.remember(to, at),
                         Err(error) => return self.refuse_delivery(now, sender, error, scratch),
                     }

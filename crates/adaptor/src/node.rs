@@ -91,8 +91,8 @@ impl Located {
 
 impl Node {
     /// What is at the address of a message: a queue or an exchange that is there, or a queue that is
-    /// made if a pattern says so.
-    pub(crate) fn locate(&self, address: &str) -> Result<Located, AmqpError> {
+    /// made for this user if a pattern says so.
+    pub(crate) fn locate(&self, address: &str, user: &str) -> Result<Located, AmqpError> {
         if let Some(queue) = self.broker.queue(address) {
             return Ok(Located::Queue(queue));
         }
@@ -100,6 +100,6 @@ impl Node {
             let key = key.map(|key| key.as_bytes().into());
             return Ok(Located::Exchange { exchange, key });
         }
-        self.open(address).map(Located::Queue)
+        self.open(address, user).map(Located::Queue)
     }
 }

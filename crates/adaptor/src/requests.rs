@@ -28,7 +28,7 @@ impl Connection {
         // It sees everything that was done before it was made.
         self.enqueue_arrivals(now, buffer, scratch);
         self.settle(now, scratch);
-        let response = self.node.management.handle(now, request.bytes(buffer));
+        let response = self.node.management.handle(now, self.record.user(), request.bytes(buffer));
         scratch.wakeups.merge(response.wakeups);
         self.answer(sender, DeliveryState::Accepted);
         self.count_received(sender.link, 1);

@@ -148,7 +148,10 @@ impl Node {
                     settings.auto_delete_delay_ms = u64::from(source.timeout) * 1_000;
                 }
                 match self.broker.create(name, settings) {
-                    Ok(queue) => (queue, true),
+                    Ok(queue) => {
+                        queue.set_creator(wanted.user);
+                        (queue, true)
+                    }
                     // Somebody else was faster.
                     Err(QueueError::Exists { .. }) => {
                         (self.broker.open(name).map_err(|error| error.to_amqp())?, false)

@@ -55,7 +55,8 @@ impl Connection {
         let Some(asked) = peer.source.as_ref() else {
             return self.attach_to_end(now, id, peer, scratch);
         };
-        let wanted = Wanted::of_source(asked);
+        let record = Arc::clone(&self.record);
+        let wanted = Wanted::of_source(asked, record.user());
         let own = asked
             .address
             .as_deref()
@@ -228,7 +229,7 @@ impl Connection {
             Some(MANAGEMENT) if !asked.dynamic => Destination::Management,
             None | Some("") if !asked.dynamic => Destination::Anonymous(<_>::default()),
             _ => {
-                let wanted = Wanted::of_target(asked);
+                let wanted = Wanted::of_target(asked, self.record.user());
                 if let Some(at) = self.node.exchange_for(&wanted)? {
                     let publisher = at.exchange.attach_publisher(at.key, waker);
                     let publisher = publisher.map_err(|error| error.to_amqp())?;

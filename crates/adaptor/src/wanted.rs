@@ -15,24 +15,28 @@ use crate::{Node, refusal};
 /// What a source or a target asks for, where the two are alike.
 pub(crate) struct Wanted<'a> {
     pub(crate) address: Option<&'a str>,
+    /// Who asks.
+    pub(crate) user: &'a str,
     dynamic: bool,
     properties: Option<&'a Map>,
     capabilities: &'a [Symbol],
 }
 
 impl<'a> Wanted<'a> {
-    pub(crate) fn of_source(source: &'a Source) -> Wanted<'a> {
+    pub(crate) fn of_source(source: &'a Source, user: &'a str) -> Wanted<'a> {
         Wanted {
             address: source.address.as_deref(),
+            user,
             dynamic: source.dynamic,
             properties: source.dynamic_node_properties.as_ref(),
             capabilities: &source.capabilities,
         }
     }
 
-    pub(crate) fn of_target(target: &'a Target) -> Wanted<'a> {
+    pub(crate) fn of_target(target: &'a Target, user: &'a str) -> Wanted<'a> {
         Wanted {
             address: target.address.as_deref(),
+            user,
             dynamic: target.dynamic,
             properties: target.dynamic_node_properties.as_ref(),
             capabilities: &target.capabilities,
@@ -206,6 +210,7 @@ impl Node {
             let mut settings = wanted.settings()?;
             settings.lifetime.get_or_insert(LifetimePolicy::DeleteOnClose);
             let queue = self.broker.create_dynamic(settings).map_err(|error| error.to_amqp())?;
+            queue.set_creator(wanted.user);
             return Ok((queue, true));
         }
         let address = wanted
@@ -214,14 +219,14 @@ impl Node {
             .ok_or_else(|| refusal::invalid("a terminus needs an address, or has to be dynamic"))?;
         let queue = match wanted.has("create-on-demand") {
             true => self.create_on_demand(address, wanted),
-            false => self.open(address),
+            false => self.open(address, wanted.user),
         };
         Ok((queue?, false))
     }
 
-    /// The queue at an address, made if a pattern says so.
-    pub(crate) fn open(&self, address: &str) -> Result<Arc<SharedQueue>, AmqpError> {
-        let opened = self.broker.open(address);
+    /// The queue at an address, made for this user if a pattern says so.
+    pub(crate) fn open(&self, address: &str, user: &str) -> Result<Arc<SharedQueue>, AmqpError> {
+        let opened = self.broker.open_for(address, Some(user));
         opened.map_err(|error| match error {
             // What is not there sounds the same as what this peer may not know about.
             QueueError::InvalidName { .. } if address.starts_with('$') => {
@@ -240,10 +245,13 @@ impl Node {
             return Ok(queue);
         }
         match self.broker.create(address, wanted.settings()?) {
-            Ok(queue) => Ok(queue),
+            Ok(queue) => {
+                queue.set_creator(wanted.user);
+                Ok(queue)
+            }
             // Somebody else was faster.
             Err(QueueError::Exists { .. }) => {
-                self.broker.open(address).map_err(|error| error.to_amqp())
+                self.broker.open_for(address, Some(wanted.user)).map_err(|error| error.to_amqp())
             }
             Err(error) => Err(error.to_amqp()),
         }

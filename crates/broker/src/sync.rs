@@ -3,7 +3,7 @@
 //! `tests/model.rs` compiles those parts a second time against loom's versions of them, so nothing
 //! else may be used there.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 pub(crate) use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 

@@ -290,6 +290,11 @@ impl Directory {
 }
 
 impl ConnectionRecord {
+    /// The authenticated user; `anonymous` without one.
+    pub fn user(&self) -> &str {
+        self.opened.get().map_or("anonymous", |peer| &peer.user)
+    }
+
     /// Enters a link under the number that its connection gives it.
     pub fn enter_link(&self, number: u32, link: LinkRecord) -> Arc<LinkRecord> {
         let link = Arc::new(link);

@@ -43,11 +43,11 @@ impl Management {
         &self.directory
     }
 
-    /// Carries out a request. Whatever is wrong with it, there is a response: errors are a status.
-    pub fn handle(&self, now: Now, request: &[u8]) -> Response {
+    /// Carries out a request of a user. Whatever is wrong with it, there is a response: errors are a status.
+    pub fn handle(&self, now: Now, user: &str, request: &[u8]) -> Response {
         let (envelope, request) = Request::read(request);
         let mut wakeups = self.broker.tell_events(now);
-        let result = request.and_then(|request| self.perform(now, &request));
+        let result = request.and_then(|request| self.perform(now, user, &request));
         let mut response = Response::new(envelope, result);
         wakeups.merge(response.wakeups);
         response.wakeups = wakeups;
@@ -71,8 +71,8 @@ impl Management {
         self.started
     }
 
-    fn perform(&self, now: Now, request: &Request) -> Result<Answer, Error> {
-        let scope = Scope::new(self, now);
+    fn perform(&self, now: Now, user: &str, request: &Request) -> Result<Answer, Error> {
+        let scope = Scope::new(self, now, user);
         let name = request.operation.as_str();
         if let Some(operation) = NODE_OPERATIONS.iter().find(|known| known.name == name) {
             return (operation.perform)(&scope, request);

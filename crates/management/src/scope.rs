@@ -12,6 +12,8 @@ use std::sync::Arc;
 pub(crate) struct Scope<'a> {
     pub(crate) management: &'a Management,
     pub(crate) now: Now,
+    /// Whose request it is.
+    pub(crate) user: &'a str,
     links: OnceCell<HashMap<String, Vec<LinkAt>>>,
     totals: OnceCell<Statistics>,
 }
@@ -25,8 +27,8 @@ pub(crate) struct LinkAt {
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(management: &'a Management, now: Now) -> Scope<'a> {
-        Scope { management, now, links: OnceCell::new(), totals: OnceCell::new() }
+    pub(crate) fn new(management: &'a Management, now: Now, user: &'a str) -> Scope<'a> {
+        Scope { management, now, user, links: OnceCell::new(), totals: OnceCell::new() }
     }
 
     pub(crate) fn broker(&self) -> &'a Broker {

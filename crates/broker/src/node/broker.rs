@@ -96,6 +96,11 @@ impl Broker {
 
     /// The queue of this name; it is made if a pattern says so.
     pub fn open(&self, name: &str) -> Result<Arc<SharedQueue>, QueueError> {
+        self.open_for(name, None)
+    }
+
+    /// The same for a user, who is its creator if it is made.
+    pub fn open_for(&self, name: &str, user: Option<&str>) -> Result<Arc<SharedQueue>, QueueError> {
         if let Some(queue) = self.queue(name) {
             return Ok(queue);
         }
@@ -107,7 +112,13 @@ impl Broker {
         let settings = Pattern::of(patterns.map(|(pattern, settings)| (pattern, settings)), name);
         let settings = settings.ok_or_else(|| QueueError::NotFound { name: name.to_owned() })?;
         match self.declare(name, Arc::clone(settings)) {
-            Ok(queue) | Err(Found::Queue(queue)) => Ok(queue),
+            Ok(queue) => {
+                if let Some(user) = user {
+                    queue.set_creator(user);
+                }
+                Ok(queue)
+            }
+            Err(Found::Queue(queue)) => Ok(queue),
             Err(Found::Error(error)) => Err(error),
         }
     }

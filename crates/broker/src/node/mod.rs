@@ -1,6 +1,7 @@
 //! The node: queues by name, the memory that they share, and their timers.
 
 mod broker;
+mod creators;
 mod exchanges;
 mod pattern;
 mod timers;
@@ -14,6 +15,7 @@ use crate::queue::{Redirects, SharedQueue, Statistics};
 use crate::settings::Defaults;
 use crate::sync::{Mutex, RwLock, lock, read, write};
 use crate::transaction::{Totals, TransactionSettings};
+use creators::Creators;
 use exchanges::Exchanges;
 use std::collections::HashMap;
 use std::fmt;
@@ -31,6 +33,7 @@ pub(crate) struct Node {
     transactions: TransactionSettings,
     totals: Totals,
     exchanges: Exchanges,
+    creators: Creators,
     /// The totals of queues that have been deleted.
     retired: Mutex<Statistics>,
 }
@@ -51,6 +54,7 @@ impl Node {
             transactions,
             totals: Totals::default(),
             exchanges: Exchanges::default(),
+            creators: Creators::default(),
             retired: Mutex::new(Statistics::default()),
         })
     }
@@ -84,6 +88,11 @@ impl Node {
 
     pub(crate) fn exchanges(&self) -> &Exchanges {
         &self.exchanges
+    }
+
+    /// Who has made queues.
+    pub(crate) fn creators(&self) -> &Creators {
+        &self.creators
     }
 
     pub(crate) fn timers(&self) -> &Timers {

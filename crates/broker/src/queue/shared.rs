@@ -13,7 +13,7 @@ use crate::message::{Batch, Taken};
 use crate::messages::Run;
 use crate::node::Node;
 use crate::settings::{Limits, QueueSettings, Terms};
-use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, MutexGuard, Ordering, lock};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use mochila_wire::Now;
 use std::fmt;
@@ -34,6 +34,8 @@ pub struct SharedQueue {
     pub(super) deleted: AtomicBool,
     /// What is unusual about it: `PRIVATE`, `REDIRECTED`.
     marks: AtomicU8,
+    /// The number of the user who has made it; 0 for nobody that is known.
+    creator: AtomicU32,
     /// When the node looks at this queue next. Written under the lock of the node's timers.
     pub(super) timeout_ms: AtomicU64,
     /// Whether its messages have names, to be known without the lock.
@@ -84,6 +86,7 @@ impl SharedQueue {
             is_screened,
             deleted: AtomicBool::new(false),
             marks: AtomicU8::new(0),
+            creator: AtomicU32::new(0),
             timeout_ms: AtomicU64::new(NEVER),
             node: Arc::downgrade(node),
             this: Weak::clone(this),
@@ -99,6 +102,19 @@ impl SharedQueue {
     /// True once it has been deleted.
     pub fn is_deleted(&self) -> bool {
         self.deleted.load(Ordering::Relaxed)
+    }
+
+    /// The user who has made it, if that is known.
+    pub fn creator(&self) -> Option<Arc<str>> {
+        // Relaxed: written once, by whoever has made the queue.
+        self.node.upgrade()?.creators().name(self.creator.load(Ordering::Relaxed))
+    }
+
+    /// Whoever has just made it is this user.
+    pub fn set_creator(&self, user: &str) {
+        if let Some(node) = self.node.upgrade() {
+            self.creator.store(node.creators().number(user), Ordering::Relaxed);
+        }
     }
 
     /// It is for what the node itself sends to one link: operators are not told of it.

@@ -3,6 +3,18 @@ use crate::standing::fill;
 use mochila_wire::{Map, Value};
 
 #[test]
+fn a_queue_tells_who_has_made_it() {
+    let mut desk = Desk::new();
+    desk.tell(ask("CREATE").kind("queue").name("asked"));
+    assert_eq!(desk.read("queue", "asked", "creator"), "operator".into());
+    desk.broker.open_for("used", Some("ada")).unwrap();
+    desk.broker.open_for("used", Some("bob")).unwrap();
+    assert_eq!(desk.read("queue", "used", "creator"), "ada".into());
+    desk.broker.open("of-nobody").unwrap();
+    assert_eq!(desk.read("queue", "of-nobody", "creator"), Value::Null);
+}
+
+#[test]
 fn a_queue_is_created_with_arguments_under_either_name_and_tells_what_is_in_force() {
     let mut desk = Desk::new();
     let told = desk.tell(

@@ -175,6 +175,7 @@ pub(super) fn queue(queue: &Entity) -> Vec<Table> {
     let columns = [Column::new("Property", Plain), Column::new("Value", Plain)];
     let mut optional = Table::new("Optional Properties:", &columns);
     optional.rows.push(vec![Value::from("arguments"), Value::Map(queue.map("arguments"))]);
+    optional.rows.push(vec![Value::from("creator"), queue.get("creator")]);
     optional.rows.push(vec![Value::from("redirect-peer"), queue.get("redirectPeer")]);
     optional.rows.push(vec![Value::from("alt-exchange"), queue.get("altExchange")]);
     vec![properties, optional, statistics("Statistics:", queue)]

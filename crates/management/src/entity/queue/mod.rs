@@ -41,6 +41,13 @@ const ATTRIBUTES: &[Attribute<QueueReading>] = &[
         |q, _| q.arguments().into(),
     ),
     Attribute::new(
+        "creator",
+        "string",
+        "The user who has made it, `anonymous` if that was somebody without a name; null if nobody \
+         has asked for it.",
+        |q, _| q.queue.creator().map(|user| user.to_string()).into(),
+    ),
+    Attribute::new(
         "redirectPeer",
         "string",
         "The queue that gets what is sent to this one, and the other way round; null as a rule.",

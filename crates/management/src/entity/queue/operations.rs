@@ -18,6 +18,7 @@ pub(crate) fn create(scope: &Scope<'_>, request: &Request) -> Result<Answer, Err
     let settings = QueueSettings::from_arguments(&arguments(request)?)
         .map_err(|error| queue_error(&error.into()))?;
     let queue = scope.broker().create(name, settings).map_err(|error| queue_error(&error))?;
+    queue.set_creator(scope.user);
     Ok(Answer::new(Success::Created, Object::Queue(queue).attributes(scope)))
 }
 

@@ -9,7 +9,7 @@ use mochila_client::{Body, Connection, Map, Message, Requester, Value};
 use tokio::runtime::{self, Runtime};
 
 use crate::attachment::failure;
-use crate::connection_options::ConnectionFlags;
+use crate::connection_options::{Connect, ConnectionFlags};
 use crate::failure::{Failure, Outcome};
 use query::Query;
 
@@ -70,6 +70,11 @@ impl Management {
             0 => Duration::MAX,
             seconds => Duration::from_secs(seconds),
         };
+        Self::over(connect, timeout)
+    }
+
+    /// Connects as another tool does.
+    pub(crate) fn over(connect: Connect, timeout: Duration) -> Outcome<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let opening = async {
             let connection = Connection::connect(connect.url, connect.options).await?;

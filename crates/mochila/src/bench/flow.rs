@@ -17,6 +17,9 @@ pub(super) struct Flow {
     pub(super) receive: Vec<String>,
     /// The selectors of the receivers, in turn.
     pub(super) selectors: Vec<String>,
+    /// How often the queue is bound to the exchange that is sent to: with the key of the target, and
+    /// with others.
+    pub(super) bindings: u32,
     /// What is there before, and stays.
     pub(super) before: Option<Before>,
 }
@@ -42,6 +45,7 @@ impl Flow {
             each_sender: Vec::new(),
             receive: Vec::new(),
             selectors: Vec::new(),
+            bindings: 0,
             before: None,
         }
     }
@@ -62,6 +66,11 @@ impl Flow {
         Self { arguments: arguments.to_owned(), ..self.clone() }
     }
 
+    /// The same through an exchange, to which the queue is bound so often.
+    pub(super) fn bound(self, bindings: u32) -> Self {
+        Self { target: Some(format!("{EXCHANGE}/{KEY}")), bindings, ..self }
+    }
+
     pub(super) fn send(mut self, argument: impl Into<String>) -> Self {
         self.send.push(argument.into());
         self
@@ -77,3 +86,8 @@ impl Flow {
         self
     }
 }
+
+/// The exchange that is sent to, if any.
+pub(super) const EXCHANGE: &str = "amq.direct";
+/// The key that messages have there.
+pub(super) const KEY: &str = "key";

@@ -160,6 +160,9 @@ pub(crate) struct ScenarioFlags {
     /// Message groups in the scenario `scaling`, all in use, and all but one blocked
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 1_000, 100_000])]
     pub(crate) groups: Vec<u32>,
+    /// Bindings of the queue in the scenario `scaling`, to the exchange that is sent to
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 1_000])]
+    pub(crate) bindings: Vec<u32>,
 }
 
 /// What the broker is put through.
@@ -189,6 +192,6 @@ pub(crate) enum Scenario {
     Ring,
     /// Transactions of a hundred messages, beside none
     Tx,
-    /// What a message costs as backlog, unsettled messages and groups grow
+    /// What a message costs as backlog, unsettled messages, groups and bindings grow
     Scaling,
 }

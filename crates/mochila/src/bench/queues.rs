@@ -4,13 +4,15 @@ use std::time::{Duration, Instant};
 
 use mochila_client::driver::Wait;
 use mochila_engine::Event;
-use mochila_wire::DeliveryState;
 use mochila_wire::performative::Role;
+use mochila_wire::{DeliveryState, Map};
 
+use super::flow::{EXCHANGE, KEY};
 use crate::address::Address;
 use crate::attachment::{Attachment, failure};
 use crate::connection_options::{Connect, ConnectionFlags};
 use crate::failure::{Failure, Outcome};
+use crate::management::{Management, Subject};
 
 /// A connection for the housekeeping of a benchmark.
 pub(super) struct Queues {
@@ -65,6 +67,22 @@ impl Queues {
             }
         }
         driver.close().map_err(failure)
+    }
+
+    /// Binds a queue so often, once with the key that messages have.
+    pub(super) fn bind(&self, queue: &str, bindings: u32) -> Outcome {
+        if bindings == 0 {
+            return Ok(());
+        }
+        let timeout = self.timeout.max(MIN_READY_TIMEOUT);
+        let mut management = Management::over(self.connect.clone(), timeout)?;
+        for number in 0..bindings {
+            let key = if number == 0 { KEY.to_owned() } else { format!("{KEY}-{number}") };
+            let name = format!("{EXCHANGE}/{queue}/{key}");
+            management.create(Subject { kind: "binding", name: &name }, Map::new())?;
+        }
+        management.close();
+        Ok(())
     }
 
     /// Acquires so many messages of a queue and keeps them as long as the attachment is kept.

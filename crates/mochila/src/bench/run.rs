@@ -46,6 +46,7 @@ impl Run {
         queues.clear(&flow.address(&options.queue_name))?;
         let ready = format!("{}-ready", options.queue_name);
         queues.clear(&format!("{ready};{{create:always}}"))?;
+        queues.bind(&options.queue_name, flow.bindings)?;
         // Whoever holds messages does so until the end.
         let _holder = flow.before.as_ref().map(|before| fill(options, &broker, &queues, before));
         let _holder = _holder.transpose()?;

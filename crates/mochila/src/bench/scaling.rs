@@ -25,6 +25,9 @@ pub(super) fn run(options: &Options) -> Outcome<Figures> {
                 .iter()
                 .map(|count| (name("blocked groups", *count), blocked_groups(*count))),
         ),
+        Comparison::all(
+            flags.bindings.iter().map(|count| (name("bindings", *count), bindings(*count))),
+        ),
     ];
     let mut figures = Figures::default();
     for table in tables {
@@ -60,6 +63,11 @@ fn blocked_groups(count: u32) -> Flow {
     let send = names.into_iter().chain([endless(), interleave]).collect();
     let before = Before { messages: 2 * u64::from(count), send, held: count };
     groups(1).after(before)
+}
+
+/// Bindings of the queue to the exchange that messages come through, all but one for others.
+fn bindings(count: u32) -> Flow {
+    Flow::new(2, 1).bound(count)
 }
 
 /// Groups never end.

@@ -48,10 +48,11 @@ fn a_kind_of_queue_is_measured_beside_the_plain_one() {
     assert!(groups.contains("groups / plain"), "{groups}");
     let selectors = bench("selectors -m 300 --repeat 1 --no-timestamp");
     assert!(selectors.contains("ten selectors / plain"), "{selectors}");
-    let small = "--backlogs 10,50 --unsettled 1,20 --groups 1,20";
+    let small = "--backlogs 10,50 --unsettled 1,20 --groups 1,20 --bindings 1,20";
     let scaling = bench(&format!("scaling -m 200 --repeat 1 --no-timestamp {small}"));
     for ratio in ["backlog 50 / backlog 10", "unsettled 20 / unsettled 1", "groups 20 / groups 1"] {
         assert!(scaling.contains(ratio), "{scaling}");
     }
+    assert!(scaling.contains("bindings 20 / bindings 1"), "{scaling}");
     assert!(scaling.contains("blocked groups 20 / blocked groups 1"), "{scaling}");
 }

@@ -1,11 +1,13 @@
 //! Address strings: `name[/subject][; {create: always, node: {…}, link: {…}}]`.
 
+mod bindings;
 mod options;
 mod parser;
 mod terminus;
 
 use mochila_wire::{Map, Value};
 
+pub(crate) use bindings::Binding;
 pub(crate) use parser::{Malformed, guess, parse_options};
 pub(crate) use terminus::{Answer, AttachPlan};
 

@@ -1,27 +1,31 @@
 //! A link of `send` or `receive`: a connection, a session and the link, made and remade together.
 
+use std::time::Duration;
+
 use mochila_client::Error;
 use mochila_client::driver::Driver;
 use mochila_engine::{AttachRequest, LinkId, SessionId};
 use mochila_wire::TargetArchetype;
 use mochila_wire::performative::{Attach, Role};
 
-use crate::address::{Answer, AttachPlan};
+use crate::address::{Answer, AttachPlan, Binding};
 use crate::connection_options::Connect;
 use crate::failure::{Failure, Outcome};
+use crate::management::Management;
 
 /// A connection with one session and the link that the tool is about.
 pub(crate) struct Attachment {
     pub(crate) driver: Driver,
     pub(crate) session: SessionId,
     pub(crate) link: LinkId,
+    bound: Option<Bound>,
 }
 
 impl Attachment {
     /// Connects, as patiently as the options say, and attaches.
     pub(crate) fn make(connect: &Connect, plan: &AttachPlan, role: Role) -> Outcome<Self> {
         let driver = Driver::connect_patiently(&connect.url, &connect.options).map_err(failure)?;
-        Self::over(driver, plan, role)
+        Self::over(driver, connect, plan, role)
     }
 
     /// Connects and attaches again after the connection was lost with this error, if the options
@@ -37,7 +41,7 @@ impl Attachment {
             return Err(failure(lost));
         }
         let driver = Driver::connect_patiently(&connect.url, &connect.options).map_err(failure)?;
-        Self::over(driver, plan, role)
+        Self::over(driver, connect, plan, role)
     }
 
     /// Attaches a second link, in the same session.
@@ -48,12 +52,88 @@ impl Attachment {
         Ok(link)
     }
 
-    fn over(mut driver: Driver, plan: &AttachPlan, role: Role) -> Outcome<Self> {
+    /// Goes on with another one in its place; what was bound for the link stays bound.
+    pub(crate) fn replace_with(&mut self, made: Self) {
+        if let Some(bound) = &mut self.bound {
+            bound.bindings.clear();
+        }
+        *self = made;
+    }
+
+    /// Ends what was bound for the link, and closes the connection.
+    pub(crate) fn close(self) -> Outcome {
+        drop(self.bound);
+        self.driver.close().map_err(failure)
+    }
+
+    fn over(mut driver: Driver, connect: &Connect, plan: &AttachPlan, role: Role) -> Outcome<Self> {
         let session = driver.begin().map_err(failure)?;
         let (link, peer) = driver.attach(session, request(plan, role)).map_err(failure)?;
         plan.check(answer(&peer, role))?;
-        Ok(Self { driver, session, link })
+        let bound = Bound::make(connect, plan, &peer, role)?;
+        Ok(Self { driver, session, link, bound })
     }
+}
+
+/// What is bound as long as a link is there.
+struct Bound {
+    connect: Connect,
+    node: String,
+    bindings: Vec<Binding>,
+}
+
+impl Bound {
+    /// Binds what the address says, with the node that the peer has answered with.
+    fn make(
+        connect: &Connect,
+        plan: &AttachPlan,
+        peer: &Attach,
+        role: Role,
+    ) -> Outcome<Option<Self>> {
+        if plan.node_bindings.is_empty() && plan.link_bindings.is_empty() {
+            return Ok(None);
+        }
+        let node = address_of(peer, role);
+        let mut management = Management::over(connect.clone(), PATIENCE)?;
+        let mut bound = Self { connect: connect.clone(), node, bindings: Vec::new() };
+        for binding in &plan.node_bindings {
+            binding.bind(&mut management, &bound.node)?;
+        }
+        for binding in &plan.link_bindings {
+            binding.bind(&mut management, &bound.node)?;
+            bound.bindings.push(binding.clone());
+        }
+        management.close();
+        Ok(Some(bound))
+    }
+}
+
+impl Drop for Bound {
+    /// Ends the bindings of the link, as far as they are still there.
+    fn drop(&mut self) {
+        if self.bindings.is_empty() {
+            return;
+        }
+        let Ok(mut management) = Management::over(self.connect.clone(), PATIENCE) else { return };
+        for binding in &self.bindings {
+            // Its queue may be gone, and it with it.
+            let _ = binding.unbind(&mut management, &self.node);
+        }
+        management.close();
+    }
+}
+
+/// The address of the node, as the peer says it.
+fn address_of(peer: &Attach, role: Role) -> String {
+    let address = match role {
+        Role::Sender => peer
+            .target
+            .as_ref()
+            .and_then(TargetArchetype::target)
+            .and_then(|target| target.address.clone()),
+        Role::Receiver => peer.source.as_ref().and_then(|source| source.address.clone()),
+    };
+    address.unwrap_or_default()
 }
 
 /// The attach that the plan wants.
@@ -117,3 +197,6 @@ pub(crate) fn failure(error: Error) -> Failure {
     };
     Failure::new(what, error)
 }
+
+/// How long binding and unbinding may take.
+const PATIENCE: Duration = Duration::from_secs(10);

@@ -92,3 +92,20 @@ fn messages_go_through_an_exchange_and_are_counted() {
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(cells[..6], ["amq.topic", "topic", "1", "2", "1", "1"], "{table}");
 }
+
+#[test]
+fn an_address_binds_its_node_and_its_link_as_long_as_that_is_there() {
+    let broker = Broker::start();
+    let bindings = "node:{x-bindings:[{exchange:amq.direct,key:k}]}";
+    broker.ok("receive", &format!("-a q;{{create:always,{bindings}}}"));
+    broker.ok("receive", "-a q;{link:{x-bindings:[{exchange:amq.topic,key:a.#}]}}");
+    broker.ok("send", "-a amq.fanout;{link:{x-bindings:[{queue:q}]}} --content-string fan");
+    broker.ok("send", "-a amq.direct/k --content-string direct");
+    for exchange in ["amq.fanout", "amq.topic"] {
+        let shown = broker.ok("config", &format!("-r exchanges {exchange}"));
+        assert!(!shown.contains("=> q"), "{shown}");
+    }
+    assert_eq!(broker.ok("receive", "-a q"), "fan\ndirect\n");
+    let failure = broker.fails("send", "-a q;{link:{x-bindings:[{exchange:none}]}}");
+    assert_eq!(failure, "Failed: NotFound: there is no exchange 'none'\n");
+}

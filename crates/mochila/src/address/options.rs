@@ -4,7 +4,7 @@ use mochila_wire::performative::Role;
 use mochila_wire::terminus::LifetimePolicy;
 use mochila_wire::{Described, Map, Symbol, Value};
 
-use super::Address;
+use super::{Address, Binding};
 use crate::failure::{Failure, Outcome};
 use crate::text::value_text;
 
@@ -38,6 +38,7 @@ pub(super) struct Node {
     pub(super) durable: bool,
     pub(super) capabilities: Vec<Symbol>,
     properties: Map,
+    pub(super) bindings: Vec<Binding>,
 }
 
 /// The options under `link`.
@@ -51,6 +52,7 @@ pub(super) struct Link {
     pub(super) filters: Vec<(Symbol, Value)>,
     pub(super) sender_source: Option<String>,
     pub(super) receiver_target: Option<String>,
+    pub(super) bindings: Vec<Binding>,
 }
 
 impl Address {
@@ -106,9 +108,6 @@ impl Node {
         const KEYS: [&str; 6] =
             ["type", "durable", "properties", "capabilities", "x-declare", "x-bindings"];
         known_keys(map, &KEYS)?;
-        if map.contains("x-bindings") {
-            return Err(unsupported("Node", "x-bindings"));
-        }
         let mut properties = submap(map, "properties")?;
         let mut declare = submap(map, "x-declare")?;
         if let Some(kind) = declare.remove("type") {
@@ -137,6 +136,7 @@ impl Node {
                 Some(one) => vec![symbol(one)?],
             },
             properties,
+            bindings: Binding::all_of(map)?,
         })
     }
 
@@ -184,7 +184,7 @@ impl Link {
             "filter",
         ];
         known_keys(map, &KEYS)?;
-        for key in ["x-bindings", "x-subscribe", "x-declare"] {
+        for key in ["x-subscribe", "x-declare"] {
             if map.contains(key) {
                 return Err(unsupported("Link", key));
             }
@@ -218,6 +218,7 @@ impl Link {
             },
             sender_source: text("sender-source"),
             receiver_target: text("receiver-target"),
+            bindings: Binding::all_of(map)?,
         })
     }
 

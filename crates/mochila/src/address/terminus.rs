@@ -10,8 +10,8 @@ use mochila_wire::terminus::{
 };
 use mochila_wire::{Described, Map, Source, Symbol, Target, Value};
 
-use super::Address;
 use super::options::{Link, Node, Policy, Reliability};
+use super::{Address, Binding};
 use crate::failure::{Failure, Outcome};
 
 /// Everything about a link that its address string decides.
@@ -21,6 +21,10 @@ pub(crate) struct AttachPlan {
     pub(crate) snd_settle_mode: SenderSettleMode,
     pub(crate) source: Source,
     pub(crate) target: Target,
+    /// What is bound when the node is there, and stays bound.
+    pub(crate) node_bindings: Vec<Binding>,
+    /// What is bound as long as the link is there.
+    pub(crate) link_bindings: Vec<Binding>,
     assertion: Option<Assertion>,
 }
 
@@ -121,6 +125,8 @@ impl Address {
             },
             source,
             target,
+            node_bindings: if create || temporary { node.bindings } else { Vec::new() },
+            link_bindings: link.bindings,
             assertion,
         })
     }
@@ -382,7 +388,9 @@ mod tests {
     fn what_amqp_1_0_does_not_have_is_refused() {
         for (text, expected) in [
             ("q; {delete: always}", "Delete policies not supported over AMQP 1.0."),
-            ("q; {node: {x-bindings: []}}", "Node scoped x-bindings element not supported"),
+            ("q; {node: {x-bindings: {}}}", "x-bindings must be a list"),
+            ("q; {link: {x-bindings: [{key: k}]}}", "A binding must specify exchange or queue"),
+            ("q; {link: {x-bindings: [{shoe: 1}]}}", "Unrecognised option: shoe"),
             ("q; {link: {x-subscribe: {}}}", "Link scoped x-subscribe element not supported"),
             ("q; {create: sometimes}", "Invalid value for create"),
             ("q; {mode: chew}", "Invalid value for mode"),
@@ -394,6 +402,15 @@ mod tests {
             assert!(refusal.starts_with("Failed: AddressError: "), "{refusal}");
             assert!(refusal.contains(expected), "{text}: {refusal}");
         }
+    }
+
+    #[test]
+    fn bindings_of_a_node_are_for_whoever_creates_it_and_those_of_a_link_for_its_own_end() {
+        let text = "q; {create: receiver, node: {x-bindings: [{exchange: e, key: a}]}, \
+                    link: {x-bindings: [{exchange: e, arguments: {x-match: all}}]}}";
+        let (sender, receiver) = (plan(text, Role::Sender), plan(text, Role::Receiver));
+        assert_eq!((sender.node_bindings.len(), sender.link_bindings.len()), (0, 1));
+        assert_eq!((receiver.node_bindings.len(), receiver.link_bindings.len()), (1, 1));
     }
 
     #[test]

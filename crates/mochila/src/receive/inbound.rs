@@ -229,7 +229,7 @@ impl Inbound {
 
     /// Waits for something to happen. Messages go to `handle`, or wait to be taken.
     pub(super) fn turn(&mut self, wait: Wait, mut handle: Option<Handle<'_>>) -> Outcome {
-        let Attachment { driver, session, link } = &mut self.attachment;
+        let Attachment { driver, session, link, .. } = &mut self.attachment;
         let (link, session) = (*link, *session);
         let (intake, draining, replies) = (&mut self.intake, &mut self.draining, &mut self.replies);
         let control = self.transacting.as_ref().map(Transacting::control);
@@ -341,14 +341,15 @@ impl Inbound {
 
     /// Closes the connection; what was not accepted goes back.
     pub(super) fn close(self) -> Outcome {
-        self.attachment.driver.close().map_err(failure)
+        self.attachment.close()
     }
 
     fn reconnect(&mut self, lost: Error) -> Outcome {
         if self.transacting.is_some() {
             return Err(transacting::lost(&lost));
         }
-        self.attachment = Attachment::remake(&self.connect, &self.plan, Role::Receiver, lost)?;
+        let made = Attachment::remake(&self.connect, &self.plan, Role::Receiver, lost)?;
+        self.attachment.replace_with(made);
         // What was not acknowledged comes again, also what waited.
         self.intake = Intake::default();
         self.draining = Draining::No;

@@ -12,7 +12,7 @@ use super::content::Content;
 use super::groups::Groups;
 use super::template::{Stamp, Template};
 use crate::address::AttachPlan;
-use crate::attachment::{Attachment, failure};
+use crate::attachment::Attachment;
 use crate::connection_options::{Connect, Delivery as DeliveryOptions};
 use crate::failure::{Failure, Outcome};
 use crate::output::remark;
@@ -177,7 +177,7 @@ impl Outbound {
 
     /// Waits for something to happen and takes note of it.
     pub(super) fn turn(&mut self, wait: Wait) -> Outcome {
-        let Attachment { driver, session, link } = &mut self.attachment;
+        let Attachment { driver, session, link, .. } = &mut self.attachment;
         let (link, session) = (*link, *session);
         let mut verdict = Verdict { options: &self.connect.delivery, refused: None };
         let unsettled = &mut self.unsettled;
@@ -231,7 +231,7 @@ impl Outbound {
 
     /// Closes the connection; every message has its outcome.
     pub(super) fn close(self) -> Outcome {
-        self.attachment.driver.close().map_err(failure)
+        self.attachment.close()
     }
 
     fn transmit(&mut self, number: u64, content: &Content, groups: Option<&Groups>) {
@@ -292,7 +292,8 @@ impl Outbound {
         if self.transacting.is_some() {
             return Err(transacting::lost(&lost));
         }
-        self.attachment = Attachment::remake(&self.connect, &self.plan, Role::Sender, lost)?;
+        let made = Attachment::remake(&self.connect, &self.plan, Role::Sender, lost)?;
+        self.attachment.replace_with(made);
         self.large = None;
         self.unsettled.rewind();
         Ok(())

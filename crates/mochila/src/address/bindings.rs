@@ -1,0 +1,78 @@
+//! Bindings that an address string asks for: `x-bindings` of its node and of its link.
+
+use mochila_wire::{Map, Value};
+
+use crate::failure::{Failure, Outcome};
+use crate::management::{Management, Subject};
+use crate::text::value_text;
+
+/// One binding; what it does not name is the node of the address.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Binding {
+    exchange: Option<String>,
+    queue: Option<String>,
+    key: String,
+    arguments: Map,
+}
+
+impl Binding {
+    /// The bindings in the section of an address string with this name, `node` or `link`.
+    pub(super) fn all_of(section: &Map) -> Outcome<Vec<Self>> {
+        match section.get("x-bindings") {
+            None => Ok(Vec::new()),
+            Some(Value::List(bindings)) => bindings.iter().map(Self::read).collect(),
+            Some(_) => Err(Failure::address("x-bindings must be a list")),
+        }
+    }
+
+    fn read(value: &Value) -> Outcome<Self> {
+        let Value::Map(map) = value else {
+            return Err(Failure::address("Each element of x-bindings must be a map"));
+        };
+        let mut binding = Self::default();
+        for (name, value) in map.iter() {
+            match (name.as_str().unwrap_or_default(), value) {
+                ("exchange", value) => binding.exchange = Some(value_text(value)),
+                ("queue", value) => binding.queue = Some(value_text(value)),
+                ("key", value) => binding.key = value_text(value),
+                ("arguments", Value::Map(arguments)) => binding.arguments = arguments.clone(),
+                ("arguments", _) => return Err(Failure::address("arguments must be a map")),
+                (name, _) => {
+                    return Err(Failure::address(format!("Unrecognised option: {name}")));
+                }
+            }
+        }
+        if binding.exchange.is_none() && binding.queue.is_none() {
+            return Err(Failure::address("A binding must specify exchange or queue"));
+        }
+        Ok(binding)
+    }
+
+    /// Binds; what is bound already stays so.
+    pub(crate) fn bind(&self, management: &mut Management, node: &str) -> Outcome {
+        let (exchange, queue) = self.ends(node);
+        let body = Map::new()
+            .with("exchange", exchange)
+            .with("queue", queue)
+            .with("key", self.key.as_str())
+            .with("arguments", self.arguments.clone());
+        let name = self.name(node);
+        management.create(Subject { kind: "binding", name: &name }, body)
+    }
+
+    /// Ends the binding.
+    pub(crate) fn unbind(&self, management: &mut Management, node: &str) -> Outcome {
+        let name = self.name(node);
+        management.delete(Subject { kind: "binding", name: &name }, Map::new())
+    }
+
+    fn name(&self, node: &str) -> String {
+        let (exchange, queue) = self.ends(node);
+        format!("{exchange}/{queue}/{}", self.key)
+    }
+
+    fn ends<'a>(&'a self, node: &'a str) -> (&'a str, &'a str) {
+        let or_node = |name: &'a Option<String>| name.as_deref().unwrap_or(node);
+        (or_node(&self.exchange), or_node(&self.queue))
+    }
+}

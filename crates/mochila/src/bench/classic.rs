@@ -55,9 +55,10 @@ impl Benchmark<'_> {
         let connection_options = options.connection_options.as_deref().unwrap_or_default();
         let timeout = Duration::try_from_secs_f64(options.timeout).map_err(Failure::option)?;
         let housekeeping = Queues::new(&self.brokers[0], connection_options, timeout)?;
-        for queue in queues.iter().chain([&ready]) {
-            housekeeping.clear(&address(queue, self.create_options(), "create:always"))?;
+        for queue in &queues {
+            housekeeping.make_anew(&address(queue, self.create_options(), "create:always"))?;
         }
+        housekeeping.make_anew(&address(&ready, Vec::new(), "create:always"))?;
         let (start, senders, receivers);
         if options.fill_drain {
             start = Instant::now();

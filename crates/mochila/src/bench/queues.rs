@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use mochila_client::Map;
 use mochila_client::driver::Wait;
 use mochila_engine::Event;
 use mochila_wire::performative::Role;
@@ -27,6 +28,18 @@ impl Queues {
             connection_options: connection_options.to_owned(),
         };
         Ok(Self { connect: flags.connect()?, timeout })
+    }
+
+    /// Makes a queue anew, so that it is what the address says and not what an earlier run left.
+    pub(super) fn make_anew(&self, address: &str) -> Outcome {
+        let name = address.parse::<Address>().map_err(Failure::address)?.name;
+        // A broker without `$management` keeps the queue that it has; it is emptied at least.
+        if let Ok(mut management) = Management::over(self.connect.clone(), self.timeout) {
+            // It need not be there, and may be somebody's who does not let it go.
+            let _ = management.delete(Subject { kind: "queue", name: &name }, Map::new());
+            management.close();
+        }
+        self.clear(address)
     }
 
     /// Makes a queue if it does not exist, and empties it.

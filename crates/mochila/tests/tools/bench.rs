@@ -20,6 +20,19 @@ fn the_benchmark_prints_its_table_and_a_summary_of_several_clients() {
 }
 
 #[test]
+fn the_benchmark_measures_the_queue_that_it_was_asked_for() {
+    let broker = Broker::start();
+    let grouped = "node:{x-declare:{arguments:{qpid.group_header_key:g,qpid.shared_msg_group:1}}}";
+    broker.ok(&format!("bench -m 100 --send-arg=--group-key=g --receive-option {grouped}"));
+    assert!(broker.ok("config queues").contains("--group-header=g --shared-groups"));
+    let numbered = "node:{x-declare:{arguments:{qpid.queue_msg_sequence:seqno}}}";
+    broker.ok(&format!("bench -m 100 --create-option {numbered}"));
+    let queues = broker.ok("config queues");
+    assert!(!queues.contains("--group-header"), "{queues}");
+    assert_eq!(queues.matches("seqno").count(), 1, "{queues}");
+}
+
+#[test]
 fn a_scenario_starts_a_broker_of_its_own_and_writes_figures() {
     let directory = scratch("bench");
     let path = directory.join("funnel.json");

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use mochila_client::Map;
 use mochila_client::driver::Wait;
 use mochila_engine::Event;
 use mochila_wire::performative::Role;

@@ -3,6 +3,7 @@
 mod account;
 mod audit;
 mod entry;
+mod groups;
 mod transaction;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo};
 use crate::selector::Selector;
 use account::{Account, Said};
 use entry::{Entry, Fate, Holder};
+use groups::Groups;
 use transaction::Transaction;
 pub(crate) use transaction::{End, Pledge};
 
@@ -25,6 +27,7 @@ pub(crate) struct Ledger {
     entries: Vec<Entry>,
     accounts: Vec<Account>,
     transactions: Vec<Transaction>,
+    groups: Groups,
     /// The last place that a message has got among those of its sender.
     last_rank: u64,
     /// The time, in milliseconds.
@@ -47,6 +50,8 @@ pub(crate) struct QueueRules {
     pub(crate) forgets: bool,
     /// The oldest messages that nobody holds may be dropped for newer ones: it is a ring.
     pub(crate) drops: bool,
+    /// Messages of one group are with one consumer at a time.
+    pub(crate) groups: bool,
     /// It may be deleted and made again, and its numbers begin anew.
     pub(crate) restarts: bool,
     /// What links had when they went counts as failed, although no client has seen it.
@@ -236,11 +241,14 @@ impl Ledger {
         self.appears(no);
         if !self.accounts[taker.connection.0].is_over {
             self.comes_again(no);
+            self.check_group(no, taker.no, received.header.first_acquirer);
         }
         let entry = &mut self.entries[no.0];
         let account = &mut self.accounts[taker.connection.0];
         let (rank, is_first) = (entry.rank, received.header.first_acquirer);
-        let delivered = Delivered { no, sender: entry.sender, is_first, rank };
+        let is_grouped = self.queues.get(&entry.queue).is_some_and(|rules| rules.groups);
+        let group = entry.group.filter(|_| is_grouped);
+        let delivered = Delivered { no, sender: entry.sender, group, is_first, rank };
         if account.is_over {
             // It was under way when the broker gave the connection up; others may have had it since.
             entry.check_place(no, taker, &received);
@@ -380,6 +388,8 @@ impl Ledger {
 pub(crate) struct Delivered {
     pub(crate) no: MessageNo,
     pub(crate) sender: SenderNo,
+    /// Its group, if the queue has such.
+    pub(crate) group: Option<u32>,
     /// Nobody had acquired it before.
     pub(crate) is_first: bool,
     /// Its place among the messages of its sender.

@@ -13,6 +13,8 @@ pub(crate) struct Letter {
     pub(crate) body_bytes: usize,
     pub(crate) ttl_ms: Option<u32>,
     pub(crate) colour: Option<Colour>,
+    /// The message group that it belongs to.
+    pub(crate) group: Option<u32>,
     /// For senders without an address of their own.
     pub(crate) to: Option<String>,
 }
@@ -47,6 +49,7 @@ impl Letter {
         }
         message.properties_mut().message_id = Some((no.0 as u64).into());
         message.properties_mut().to.clone_from(&self.to);
+        message.properties_mut().group_id = self.group.map(|group| format!("group {group}"));
         if let Some(colour) = self.colour {
             message.set_application_property("colour", colour.name());
         }
@@ -118,7 +121,8 @@ mod tests {
         let mut random = Random::new(3);
         for size in 0..200 {
             let (ttl_ms, to) = (Some(9), Some("q".to_owned()));
-            let letter = Letter { body_bytes: size, ttl_ms, colour: Some(Colour::Red), to };
+            let (colour, group) = (Some(Colour::Red), Some(3));
+            let letter = Letter { body_bytes: size, ttl_ms, colour, group, to };
             let mut bytes = letter.write(MessageNo(size), &mut random);
             // A broker removes what was meant for it alone.
             let mut message = Message::decode(&bytes).unwrap();

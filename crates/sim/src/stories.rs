@@ -21,6 +21,7 @@ pub const ALL: &[(Story, u64)] = &[
     (passage::BROWSERS, 150),
     (outcomes::MOODS, 150),
     (outcomes::KEEPERS, 200),
+    (outcomes::GROUPS, 300),
     (outcomes::EXCLUSIVE, 200),
     (selectors::SELECTORS, 300),
     (trouble::BROKEN_CONNECTIONS, 150),

@@ -133,6 +133,7 @@ impl World {
     /// # Panics
     /// If it cannot be made.
     pub fn queue(&mut self, name: &str, settings: QueueSettings) {
+        self.ledger.rules(name).groups = settings.shared_groups;
         let made = self.node.broker.create(name, settings);
         made.unwrap_or_else(|error| panic!("queue {name} cannot be made: {error}"));
     }

@@ -30,6 +30,7 @@ tests! {
     browsers_see_every_message_once_and_take_none
     what_one_consumer_does_not_want_another_gets_unless_it_was_rejected
     what_a_consumer_holds_goes_to_others_when_its_link_goes
+    a_message_group_is_with_one_consumer_at_a_time_and_in_order
     only_one_consumer_is_alone_at_a_time_and_browsers_do_not_count
     who_selects_gets_what_he_wants_in_order_and_does_not_wait_for_it
     connections_that_break_in_the_middle_of_messages_lose_nothing_that_was_accepted

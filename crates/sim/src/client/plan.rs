@@ -29,6 +29,8 @@ pub struct SenderPlan {
     pub(crate) aborted: u32,
     /// So many of a hundred do not live for ever.
     pub(crate) mortal: u32,
+    /// Each belongs to one of so many groups.
+    pub(crate) groups: usize,
 }
 
 /// A link that receives.
@@ -191,6 +193,7 @@ impl SenderPlan {
             settled: 0,
             aborted: 0,
             mortal: 0,
+            groups: 0,
         }
     }
 
@@ -218,6 +221,13 @@ impl SenderPlan {
     #[must_use]
     pub fn aborted(mut self, percent: u32) -> SenderPlan {
         self.aborted = percent;
+        self
+    }
+
+    /// Each of one of so many message groups.
+    #[must_use]
+    pub fn grouped(mut self, groups: usize) -> SenderPlan {
+        self.groups = groups;
         self
     }
 

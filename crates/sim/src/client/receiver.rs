@@ -29,8 +29,8 @@ pub(crate) struct Receiver {
     scope: Scope,
     /// Messages that it must not get again over this link.
     excluded: BTreeSet<MessageNo>,
-    /// The place of the last new message of each sender.
-    newest: BTreeMap<SenderNo, u64>,
+    /// The place of the last new message of each sender, and group if order is kept in that only.
+    newest: BTreeMap<(SenderNo, Option<u32>), u64>,
     /// What it has browsed over this link.
     seen: BTreeSet<MessageNo>,
     drains_left: u32,
@@ -142,7 +142,7 @@ impl Receiver {
         assert!(!self.excluded.contains(&no), "{:?} got {no:?} again", self.no);
         if delivered.is_first {
             let rank = delivered.rank;
-            let before = self.newest.insert(delivered.sender, rank);
+            let before = self.newest.insert((delivered.sender, delivered.group), rank);
             assert!(before < Some(rank), "{:?} got {no:?}, and {before:?} before {rank}", self.no);
         }
         self.hold(event, no, hand.random.chance(self.plan.kept));
@@ -195,7 +195,7 @@ impl Receiver {
         let excluded = self.excluded.iter().filter(|no| !book.is_gone(**no)).count() as u64;
         let queue = self.queue().unwrap_or_default();
         let unselected = self.plan.selector.map_or(0, |it| book.unselected(queue, &it));
-        excluded + unselected
+        excluded + unselected + book.of_others(queue, self.no, &self.excluded)
     }
 
     /// Whether it takes messages away from others.

@@ -155,6 +155,7 @@ impl Sender {
                 .chance(self.plan.mortal)
                 .then(|| *hand.random.pick(&[0, 1, 30, 1_000, 60_000])),
             colour: Colour::any(hand.random),
+            group: (self.plan.groups > 0).then(|| hand.random.below(self.plan.groups) as u32),
             to: self.plan.anonymous.then(|| queue.clone()),
         };
         let settled = hand.random.chance(self.plan.settled);

@@ -14,6 +14,7 @@ pub(super) struct Entry {
     digest: u64,
     pub(super) ttl_ms: Option<u32>,
     colour: Option<Colour>,
+    pub(super) group: Option<u32>,
     pub(super) fate: Fate,
     pub(super) holder: Option<Holder>,
     /// How often it has arrived at a receiver that takes it.
@@ -74,6 +75,7 @@ impl Entry {
             digest,
             ttl_ms: letter.ttl_ms,
             colour: letter.colour,
+            group: letter.group,
             fate: Fate::Sending,
             holder: None,
             seen: 0,

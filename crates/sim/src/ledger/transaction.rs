@@ -264,6 +264,14 @@ impl Ledger {
         entry.within.is_none_or(|within| self.transactions[within.0].may_be_committed())
     }
 
+    /// Whether a message was settled in a transaction that may have ended by now.
+    pub(super) fn may_be_free(&self, entry: &Entry) -> bool {
+        entry.pledged.is_some_and(|pledged| {
+            let transaction = &self.transactions[pledged.within.0];
+            transaction.may_be_committed() || transaction.may_be_rolled_back(self.now_ms)
+        })
+    }
+
     /// Whether a message was sent in no transaction, or in one that was committed.
     pub(super) fn is_due(&self, entry: &Entry) -> bool {
         let end = |within: TransactionNo| self.transactions[within.0].end;

@@ -24,6 +24,16 @@ impl Bits {
         Bits::new(run.first / BLOCK, mask_of(start..start + run.len as usize))
     }
 
+    /// The positions of a run that are in one block.
+    pub(crate) fn of_block(block: u64, run: Run) -> Bits {
+        let start = run.first.max(block * BLOCK);
+        let end = run.end().min((block + 1) * BLOCK);
+        if start >= end {
+            return Bits::new(block, 0);
+        }
+        Bits::of(Run::new(start, end - start))
+    }
+
     /// Those at the start of a list that are in the same block as its first, and how many of the
     /// list they are.
     pub(crate) fn starting(positions: &[u64]) -> (Bits, usize) {
@@ -45,10 +55,6 @@ impl Bits {
         u64::from(self.mask.count_ones())
     }
 
-    pub(crate) fn contains(self, position: u64) -> bool {
-        position / BLOCK == self.block && self.mask & 1 << index_of(position) != 0
-    }
-
     /// The first of them, at most so many.
     pub(crate) fn first(self, most: u64) -> Bits {
         if self.len() <= most {
@@ -62,11 +68,6 @@ impl Bits {
     pub(crate) fn before(self, end: u64) -> Bits {
         let indexes = 0..(end - self.block * BLOCK).min(BLOCK) as usize;
         Bits::new(self.block, self.mask & mask_of(indexes))
-    }
-
-    /// How many of them follow one another from a position on that is in the block.
-    pub(crate) fn length_from(self, position: u64) -> u64 {
-        u64::from((self.mask >> index_of(position)).trailing_ones())
     }
 
     /// Their indexes in the block.
@@ -88,7 +89,6 @@ mod tests {
         let (bits, len) = Bits::starting(&[130, 255, 129, 256, 131]);
         assert_eq!((bits.len(), len), (3, 3));
         assert_eq!(bits.runs().collect::<Vec<_>>(), [Run::new(129, 2), Run::new(255, 1)]);
-        assert!(bits.contains(255) && !bits.contains(127) && !bits.contains(256));
     }
 
     #[test]
@@ -98,7 +98,6 @@ mod tests {
         assert_eq!(bits.first(9), bits);
         assert_eq!(bits.before(140).len(), 2);
         assert_eq!((bits.before(128).len(), bits.before(256)), (0, bits));
-        assert_eq!((bits.length_from(128), bits.length_from(130)), (2, 0));
     }
 
     #[test]
@@ -106,5 +105,7 @@ mod tests {
         let runs: Vec<_> = Bits::pieces(Run::new(120, 200)).flat_map(Bits::runs).collect();
         assert_eq!(runs, [Run::new(120, 8), Run::new(128, 128), Run::new(256, 64)]);
         assert_eq!(Bits::of(Run::new(130, 2)), Bits::new(1, 0b1100));
+        assert_eq!(Bits::of_block(1, Run::new(0, 130)), Bits::new(1, 0b11));
+        assert_eq!(Bits::of_block(2, Run::new(0, 130)).len(), 0);
     }
 }

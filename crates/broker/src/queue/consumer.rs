@@ -184,12 +184,12 @@ impl Consumer {
 
 /// The messages that a consumer holds, to be found without looking at the whole queue.
 ///
-/// Runs are noted as they are taken, not message by message; those of which nothing is held any
+/// What is taken is noted block by block, not message by message; notes of which nothing is held any
 /// more are cut off in front, and the others when they are too many.
 #[derive(Debug, Default)]
 pub(crate) struct Holding {
-    runs: VecDeque<Run>,
-    /// How many positions the runs cover.
+    notes: VecDeque<Bits>,
+    /// How many positions the notes cover.
     covered: u64,
     held: u64,
 }
@@ -201,61 +201,64 @@ impl Holding {
     }
 
     pub(crate) fn runs(&self) -> impl Iterator<Item = Run> {
-        self.runs.iter().copied()
+        self.notes.iter().copied().flat_map(Bits::runs)
     }
 
     /// Notes a run of which `held` messages were taken.
     pub(crate) fn took(&mut self, run: Run, held: u64) {
         self.held += held;
-        self.covered += run.len;
-        match self.runs.back_mut() {
-            Some(last) if last.end() == run.first => last.len += run.len,
-            _ => self.runs.push_back(run),
-        }
+        Bits::pieces(run).for_each(|bits| self.note(bits));
     }
 
     /// Notes positions of one block of which `held` messages were taken.
     pub(crate) fn took_bits(&mut self, bits: Bits, held: u64) {
-        bits.runs().for_each(|run| self.took(run, 0));
         self.held += held;
+        self.note(bits);
     }
 
     /// Notes that `count` messages of a run, all that were held, are not any more.
     pub(crate) fn gave(&mut self, run: Run, count: u64) {
-        self.cut(count, |first| {
-            let is_in = run.first <= first && first < run.end();
-            if is_in { run.end() - first } else { 0 }
-        });
+        self.cut(count, |block| Bits::of_block(block, run));
     }
 
     /// Notes that `count` messages of a block, all that were held, are not any more.
     pub(crate) fn gave_bits(&mut self, bits: Bits, count: u64) {
-        let length = |first| if bits.contains(first) { bits.length_from(first) } else { 0 };
-        self.cut(count, length);
+        self.cut(count, |block| if block == bits.block { bits } else { Bits::new(block, 0) });
     }
 
-    /// Cuts off in front what is not held any more; `length` says how much of it there is from a
-    /// position on.
+    fn note(&mut self, bits: Bits) {
+        match self.notes.back_mut() {
+            Some(last) if last.block == bits.block => {
+                self.covered += Bits::new(bits.block, bits.mask & !last.mask).len();
+                last.mask |= bits.mask;
+            }
+            _ => {
+                self.covered += bits.len();
+                self.notes.push_back(bits);
+            }
+        }
+    }
+
+    /// Cuts off in front what is not held any more; `gone` says what that is in a block.
     #[inline]
-    fn cut(&mut self, count: u64, length: impl Fn(u64) -> u64) {
+    fn cut(&mut self, count: u64, gone: impl Fn(u64) -> Bits) {
         self.held -= count;
         if self.held == 0 {
-            self.runs.clear();
+            self.notes.clear();
             self.covered = 0;
             return;
         }
-        while let Some(first) = self.runs.front_mut() {
-            let cut = length(first.first).min(first.len);
-            if cut == 0 {
+        while let Some(first) = self.notes.front_mut() {
+            let cut = Bits::new(first.block, first.mask & gone(first.block).mask);
+            if cut.mask == 0 {
                 break;
             }
-            first.first += cut;
-            first.len -= cut;
-            self.covered -= cut;
-            if first.len > 0 {
+            first.mask ^= cut.mask;
+            self.covered -= cut.len();
+            if first.mask != 0 {
                 break;
             }
-            self.runs.pop_front();
+            self.notes.pop_front();
         }
     }
 
@@ -265,7 +268,7 @@ impl Holding {
             return;
         }
         let mut tidied = Holding { held: self.held, ..Holding::default() };
-        for run in self.runs.iter().flat_map(|run| held_in(*run)) {
+        for run in self.runs().flat_map(held_in) {
             tidied.took(run, 0);
         }
         *self = tidied;

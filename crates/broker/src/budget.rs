@@ -19,6 +19,10 @@ use std::sync::Arc;
 /// a queue that nobody reads does not hold up the others. `n` queues that all take what they can
 /// end with equal parts, and leave one part in `SHARE * n + 1` to the next.
 ///
+/// That part is small where `n` is large, and what was under way takes it. So a queue may hold one
+/// part in [`RESERVE_SHARES`] of what is free up to the hard limit besides: however many queues are
+/// full, an empty one that is read goes on from what is kept back from them.
+///
 /// Those who wait go on when enough has come back: first those whose queue holds least.
 pub struct Budget {
     // Relaxed, all three: each is a number of its own, and a moment more or less of the old one
@@ -187,7 +191,7 @@ impl Budget {
     /// True if a queue that holds so much holds more than its share, so that its producers get no
     /// further credit.
     pub(crate) fn is_beyond_share(&self, held: u64) -> bool {
-        held >= self.free().saturating_mul(SHARE)
+        held >= self.share()
     }
 
     /// True if producers that have waited because their queue holds so much may go on.
@@ -197,7 +201,8 @@ impl Budget {
 
     /// How many bytes more a queue that holds so much may take before it has its share.
     pub(crate) fn room_for(&self, held: u64) -> u64 {
-        self.free().saturating_mul(SHARE).saturating_sub(held) / (SHARE + 1)
+        // What it takes makes its share smaller, so many times as fast.
+        self.share().saturating_sub(held) / (SHARE + 2)
     }
 
     /// Joins the line of those who wait for memory, because their queue holds so much, unless they
@@ -271,11 +276,32 @@ impl Budget {
         self.soft_limit.load(Ordering::Relaxed).saturating_sub(self.used())
     }
 
+    /// How much one queue may hold.
+    fn share(&self) -> u64 {
+        let reserve = self.reach().saturating_sub(self.used());
+        self.free().saturating_mul(SHARE).saturating_add(reserve / RESERVE_SHARES)
+    }
+
+    /// Up to here somebody gets credit: what is left above is for the message that comes on it.
+    fn reach(&self) -> u64 {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let reserve = limit.saturating_sub(self.soft_limit.load(Ordering::Relaxed));
+        limit - reserve / 16
+    }
+
     /// At how many bytes in use producers may go on whose queue holds so much: somewhat less than
     /// where they were stopped, so that they do not stop and go with every message.
     fn level(&self, held: u64) -> u64 {
         let soft_limit = self.soft_limit.load(Ordering::Relaxed);
-        soft_limit.saturating_sub(held / (SHARE - 1) + soft_limit / 256)
+        let (reach, slack) = (self.reach(), soft_limit / 256);
+        let reserve = reach.saturating_sub(soft_limit);
+        let needed = (held + held / (SHARE - 1)).saturating_mul(RESERVE_SHARES);
+        // Where the share is as large as that; see `share`.
+        let level = match needed.checked_sub(reserve) {
+            None => reach - needed,
+            Some(more) => soft_limit.saturating_sub(more / (SHARE * RESERVE_SHARES + 1)),
+        };
+        level.saturating_sub(slack.min(needed))
     }
 
     /// Notes whether anybody waits, and for how much.
@@ -407,6 +433,8 @@ const MOST: u64 = WAITING - 1;
 const PAID_AHEAD: u64 = 8 * 1024;
 /// A queue may hold so many times as much as is free.
 const SHARE: u64 = 7;
+/// A queue may hold one part in so many of what is free up to the hard limit, besides.
+const RESERVE_SHARES: u64 = 8;
 /// What one producer that goes on is expected to bring: one full visit to its socket.
 const PRODUCER_BYTES: u64 = 256 * 1024;
 
@@ -453,7 +481,7 @@ mod tests {
                 queue.merge(budget.reserve(piece).unwrap());
             }
             queues.push(queue);
-            assert!(budget.used() < budget.soft_limit().unwrap());
+            assert!(budget.room_for(0) > 0, "{budget:?}");
         }
         let held: Vec<u64> = queues.iter().map(Reservation::bytes).collect();
         assert!(held[0] > LIMIT * 3 / 4, "one alone may have most: {held:?}");
@@ -461,6 +489,40 @@ mod tests {
         // What the first gives back is for everybody.
         drop(queues.remove(0));
         assert!(queues.iter().all(|queue| budget.may_go_on(queue.bytes())));
+    }
+
+    #[test]
+    fn however_many_queues_are_full_an_empty_one_goes_on() {
+        for (queues, under_way) in [(20, 1 << 20), (100, 1 << 20), (1_000, 1 << 18)] {
+            let budget = Budget::new(64 << 20);
+            let mut full: Vec<_> = (0..queues).map(|_| Reservation::nothing(&budget)).collect();
+            while full.iter().any(|queue| !budget.is_beyond_share(queue.bytes())) {
+                for queue in &mut full {
+                    if !budget.is_beyond_share(queue.bytes()) {
+                        queue.merge(budget.reserve(2_000).unwrap());
+                    }
+                }
+            }
+            // What was under way as they were stopped.
+            for queue in &mut full {
+                queue.merge(budget.reserve(under_way / queues).unwrap());
+            }
+            assert!(budget.room_for(0) > 0 && budget.may_go_on(0), "{queues} {budget:?}");
+            assert!(full.iter().all(|queue| !budget.may_go_on(queue.bytes())), "{queues}");
+        }
+    }
+
+    #[test]
+    fn those_who_were_stopped_go_on_where_there_is_less_than_that() {
+        let budget = Budget::new(64 << 20);
+        let mut taken = budget.reserve(64 << 20).unwrap();
+        while taken.bytes() > 1 << 20 {
+            drop(taken.split(100_000));
+            for held in [0, 1, 1_000, 100_000, 500_000, 10_000_000] {
+                let goes_on = budget.may_go_on(held);
+                assert!(!goes_on || !budget.is_beyond_share(held), "{held} {budget:?}");
+            }
+        }
     }
 
     #[test]

@@ -140,6 +140,29 @@ fn a_queue_that_nobody_reads_takes_its_share_of_memory_and_others_go_on() {
 }
 
 #[test]
+fn one_queue_that_is_read_goes_on_for_ever_beside_twenty_full_ones() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 4_000_000);
+    let client = bench.client();
+    let unread: Vec<_> =
+        (0..20).map(|number| bench.sender(client, &format!("unread-{number}"))).collect();
+    // All send at once whatever they have credit for, until nobody has any.
+    while unread.iter().any(|sender| bench.credit(*sender) > 0) {
+        for sender in &unread {
+            send_all(&mut bench, *sender, &bytes_of(2_000), 50);
+        }
+        bench.run();
+    }
+    let (sender, receiver) = (bench.sender(client, "busy"), bench.receiver(client, "busy", 0));
+    for round in 0..1_000 {
+        assert!(bench.credit(sender) > 0, "held back in round {round}");
+        bench.deliver(sender, &Default::default(), &bytes_of(2_000));
+        consume_one(&mut bench, receiver);
+    }
+    assert_eq!(expect_accepted(&mut bench, sender), 1_000);
+    assert!(unread.iter().all(|sender| bench.credit(*sender) == 0));
+}
+
+#[test]
 fn a_sender_that_ignores_lower_credit_gets_no_more_in_than_the_window_that_was_open() {
     let mut bench = Bench::with(|setup| {
         setup.broker.defaults.max_bytes = 1_000_000;

@@ -40,11 +40,13 @@ fn credit_is_for_no_more_than_the_nodes_memory_has_room_for() {
 fn memory_that_another_queue_gives_back_lets_producers_go_on() {
     let mut bench = QueueBench::with(tight(100_000), QueueSettings::default());
     let producer = bench.producer();
-    // So much that nobody gets anything.
     bench.send(&[&"x".repeat(93_000)]);
     let other = bench.broker.open("other").unwrap();
     let (waker, key) = bench.waker();
     let id = other.attach_producer(bench.now, waker).unwrap();
+    // So much that nobody gets anything.
+    let budget = Arc::clone(bench.broker.budget());
+    let _rest = budget.reserve(100_000 - budget.used()).unwrap();
     assert_eq!(other.grant(bench.now, id, &Want::credit(5)).0, 0);
     assert_eq!(bench.grant(producer, 5), 0);
     bench.broker.delete("q", DeleteIf::default()).unwrap().perform();

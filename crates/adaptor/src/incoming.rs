@@ -83,12 +83,19 @@ impl Connection {
             transaction,
             had_credit: !transfer.without_credit,
         };
-        if transfer.is_whole() {
+        if transfer.is_whole() && !self.is_to_be_spilled(transfer) {
             let arrival = Arrival::InBuffer(transfer.payload());
             self.arrive(now, buffer, sender, arrival, scratch);
         } else {
             self.handle_part(now, buffer, transfer, sender, scratch);
         }
+    }
+
+    /// True if a message that has come in one frame is better kept in a file, since the node's
+    /// memory is short.
+    #[inline]
+    fn is_to_be_spilled(&self, transfer: &TransferEvent) -> bool {
+        transfer.payload().len() as u64 >= LARGE_BYTES && self.node.broker.budget().is_short()
     }
 
     /// Takes in a complete message.
@@ -282,7 +289,10 @@ impl Connection {
             Some(partial) if !transfer.start => partial,
             // What was left of a refused delivery.
             None if !transfer.start => return,
-            _ => Partial::new(sender, self.node.broker.budget()),
+            _ => {
+                let may_be_early = incoming.destination.takes_files();
+                Partial::new(sender, self.node.broker.budget(), may_be_early)
+            }
         };
         partial.sender.settled |= transfer.settled;
         match partial.append(&buffer[transfer.payload()], &self.node) {
@@ -365,6 +375,11 @@ impl Destination {
     /// Whether its sender understands that something is rejected.
     pub(crate) fn may_reject(&self) -> bool {
         !matches!(self, Destination::Coordinator { may_reject: false })
+    }
+
+    /// Whether what comes may be in a file.
+    fn takes_files(&self) -> bool {
+        !matches!(self, Destination::Management | Destination::Coordinator { .. })
     }
 
     /// Why a message of this size cannot be taken, whatever else there is.

@@ -20,6 +20,9 @@ pub(crate) struct Partial {
     reserved: Reservation,
     large: Option<LargePartial>,
     size: u64,
+    /// From this size on it goes to a file where memory is short; never, if its receiver needs it in
+    /// memory.
+    early_bytes: usize,
     /// At this size its sender's credit is looked at again.
     next_look: u64,
 }
@@ -41,7 +44,9 @@ pub(crate) enum PartError {
 }
 
 impl Partial {
-    pub(crate) fn new(sender: Sender, budget: &Arc<Budget>) -> Partial {
+    /// The first part comes. Whether it may go to a file before it is as large as others that do, if
+    /// memory is short, is `may_be_early`.
+    pub(crate) fn new(sender: Sender, budget: &Arc<Budget>, may_be_early: bool) -> Partial {
         let reserved = Reservation::nothing(budget);
         Partial {
             sender,
@@ -49,6 +54,7 @@ impl Partial {
             reserved,
             large: None,
             size: 0,
+            early_bytes: if may_be_early { LARGE_BYTES as usize } else { usize::MAX },
             next_look: LARGE_BYTES,
         }
     }
@@ -62,11 +68,21 @@ impl Partial {
         if let Some(large) = &mut self.large {
             return large.append(part).map_err(PartError::Rejected);
         }
-        let reserved = node.broker.budget().reserve(part.len() as u64);
-        self.reserved.merge(reserved.map_err(|over| PartError::Rejected(over.to_amqp()))?);
+        let budget = node.broker.budget();
+        let reserved = budget.reserve(part.len() as u64);
         self.bytes.extend_from_slice(part);
+        let is_early = self.bytes.len() >= self.early_bytes;
+        match reserved {
+            Ok(reserved) => self.reserved.merge(reserved),
+            // What is here for a moment is no more than a frame.
+            Err(_) if is_early => return self.spill(node).map_err(PartError::Rejected),
+            Err(over) => return Err(PartError::Rejected(over.to_amqp())),
+        }
         if self.bytes.len() >= settings.large_message_bytes {
             self.spill(node).map_err(PartError::Rejected)?;
+        } else if is_early && budget.is_short() && self.spill(node).is_err() {
+            // There is memory for it still; it is not tried again with every frame.
+            self.early_bytes = self.bytes.len() * 2;
         }
         Ok(())
     }
@@ -123,7 +139,7 @@ impl LargePartial {
     }
 }
 
-/// From this size on a message is a large one: its sender's credit is looked at with each batch, and
+/// From this size on a message is a large one, and goes to a file where memory is short; its sender's credit is looked at with each batch, and
 /// again whenever what has arrived of a message has doubled.
 pub(crate) const LARGE_BYTES: u64 = 32 * 1024;
 

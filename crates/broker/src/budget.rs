@@ -173,6 +173,11 @@ impl Budget {
         Some(self.soft_limit.load(Ordering::Relaxed)).filter(|limit| *limit != MOST)
     }
 
+    /// True above the soft limit: whoever can do with less memory should.
+    pub fn is_short(&self) -> bool {
+        self.used() > self.soft_limit.load(Ordering::Relaxed)
+    }
+
     /// The most bytes that were ever in use.
     pub fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)

@@ -1,10 +1,11 @@
 //! Messages of many frames, and those that are too large for memory.
 
-use crate::bench::raw::{credit_of, receiving, settled, whole};
+use crate::bench::raw::{credit_of, framed, receiving, settled, whole};
 use crate::bench::{Bench, bytes_of, pattern, text};
 use mochila_engine::{AttachRequest, ConnectionConfig};
 use mochila_wire::performative::{Attach, Begin, Detach, Flow, Open, SenderSettleMode, Transfer};
 use mochila_wire::{DeliveryState, Encode, Message, Source, Target, condition};
+use std::sync::Arc;
 
 const MIB: usize = 1024 * 1024;
 
@@ -98,6 +99,64 @@ fn a_large_message_is_in_a_file_and_only_its_head_in_memory() {
     assert_eq!(bench.files.count(), 1);
     assert!(bench.node.broker.budget().used() - before < 4_096);
     assert!(bench.numbers("q").byte_depth > 5 * MIB as u64, "it counts with all its bytes");
+}
+
+#[test]
+fn a_message_on_credit_that_memory_has_no_room_for_goes_to_a_file() {
+    let mut bench = Bench::with(|setup| {
+        setup.broker.memory_limit_bytes = 2_000_000;
+        setup.engine.max_frame_size = 1_000_000;
+    });
+    let client = bench.client();
+    let (parts, frame) = (bench.sender(client, "parts"), bench.raw_sender("frame"));
+    let budget = Arc::clone(bench.node.broker.budget());
+    let _taken = budget.reserve(1_950_000 - budget.used()).unwrap();
+    let bytes = bytes_of(200_000);
+    assert!(bench.credit(parts) > 0);
+    bench.send_bytes(parts, &bytes, false);
+    assert_eq!(bench.states(parts), [DeliveryState::Accepted]);
+    bench.say_bytes(frame, &framed(0, &whole(0, 0), &bytes));
+    assert_eq!(bench.hear(frame).disposition().state, Some(DeliveryState::Accepted));
+    assert_eq!((bench.files.count(), budget.refused() > 0), (2, true));
+    for queue in ["parts", "frame"] {
+        let receiver = bench.receiver(client, queue, 1);
+        assert!(bench.got(receiver)[0].bytes == bytes, "{queue}");
+    }
+}
+
+#[test]
+fn a_message_that_is_still_coming_in_moves_to_a_file_when_memory_becomes_short() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 4_000_000);
+    let raw = bench.raw_sender("q");
+    let budget = Arc::clone(bench.node.broker.budget());
+    let before = budget.used();
+    let bytes = bytes_of(400_000);
+    for (at, piece) in bytes[..300_000].chunks(60_000).enumerate() {
+        bench.say_with(raw, 0, &more((at == 0).then_some(0)), piece);
+    }
+    assert_eq!((bench.files.count(), budget.used()), (0, before + 300_000));
+    let taken = budget.reserve(3_600_000).unwrap();
+    bench.say_with(raw, 0, &more(None), &bytes[300_000..350_000]);
+    assert_eq!(bench.files.count(), 1);
+    assert!(budget.used() - taken.bytes() < before + 1_000);
+    bench.say_with(raw, 0, &last(), &bytes[350_000..]);
+    assert_eq!(bench.hear(raw).disposition().state, Some(DeliveryState::Accepted));
+    let client = bench.client();
+    let receiver = bench.receiver(client, "q", 1);
+    assert!(bench.got(receiver)[0].bytes == bytes);
+}
+
+#[test]
+fn a_message_stays_in_memory_where_that_is_short_and_the_disk_is_full() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 16_000_000);
+    bench.files.fill_up();
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    let budget = Arc::clone(bench.node.broker.budget());
+    let _taken = budget.reserve(15_100_000).unwrap();
+    bench.send_bytes(sender, &bytes_of(200_000), false);
+    assert_eq!(bench.states(sender), [DeliveryState::Accepted]);
+    assert_eq!(bench.depth("q"), 1);
 }
 
 #[test]

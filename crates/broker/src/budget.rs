@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// come at once gets past it. What is left up to the hard limit above the soft one is for what was
 /// under way when credit ended.
 ///
-/// Below the soft limit memory is shared by one rule: a queue may hold [`SHARE`] times as much as
+/// Below the soft limit memory is shared by one rule: a queue may hold `SHARE` times as much as
 /// is still free. The more is free, the more one queue may have; the producers of one that holds
 /// more get no further credit, while there is always something left for those that hold little. So
 /// a queue that nobody reads does not hold up the others. `n` queues that all take what they can

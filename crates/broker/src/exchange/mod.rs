@@ -3,7 +3,7 @@
 //! An [`Exchange`] is a name that messages are published to. It keeps none: queues are bound to it,
 //! and each message goes to those whose bindings match, once to each.
 //!
-//! * [`matcher`] has the tables, one for each kind of exchange: pure, and tested against the slowest
+//! * `matcher` has the tables, one for each kind of exchange: pure, and tested against the slowest
 //!   thing that could be right. Publishers read them without a lock; whoever binds changes the table
 //!   in place if nobody is reading it, and a copy otherwise.
 //! * [`Routing`] is the way of a batch: *route* finds the queues, *deliver* puts the messages into

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// end with equal parts, and leave one part in `SHARE * n + 1` to the next.
 ///
 /// That part is small where `n` is large, and what was under way takes it. So a queue may hold one
-/// part in [`RESERVE_SHARES`] of what is free up to the hard limit besides: however many queues are
+/// part in `RESERVE_SHARES` of what is free up to the hard limit besides: however many queues are
 /// full, an empty one that is read goes on from what is kept back from them.
 ///
 /// Those who wait go on when enough has come back: first those whose queue holds least.

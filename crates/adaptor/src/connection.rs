@@ -128,25 +128,38 @@ impl Connection {
         times.into_iter().flatten().min()
     }
 
+    /// When time has something to do for a sender: it waits, or the rest of its message does.
     fn held_until_ms(&self, id: LinkId) -> Option<u64> {
-        match &self.links.get(id)?.end {
-            End::Incoming(incoming) => match &incoming.destination {
-                Destination::Anonymous(relay) => relay.next_timeout_ms(),
-                _ => None,
-            },
-            End::Outgoing(_) => None,
+        let End::Incoming(incoming) = &self.links.get(id)?.end else { return None };
+        let goes_on_ms = match &incoming.destination {
+            Destination::Anonymous(relay) => relay.next_timeout_ms(),
+            _ => None,
+        };
+        let partial = incoming.partial.as_ref();
+        let given_up_ms = partial.and_then(|partial| partial.given_up_ms(&self.node.settings));
+        goes_on_ms.into_iter().chain(given_up_ms).min()
+    }
+
+    /// Lets senders go on that have waited long enough for one of many queues, and gives those up
+    /// who do not go on with what they began.
+    fn let_go(&mut self, now: Now, scratch: &mut Scratch) {
+        for id in std::mem::take(&mut self.held) {
+            let Some(until_ms) = self.held_until_ms(id) else { continue };
+            if until_ms > now.mono_ms {
+                self.held.push(id);
+            } else if !self.give_up_partial(now, id, scratch) {
+                // It is entered again if it has to wait for another queue.
+                self.grant_credit(now, id, scratch);
+                self.hold_partial(id);
+            }
         }
     }
 
-    /// Lets senders go on that have waited long enough for one of many queues.
-    fn let_go(&mut self, now: Now, scratch: &mut Scratch) {
-        for id in std::mem::take(&mut self.held) {
-            match self.held_until_ms(id) {
-                // It is entered again if it has to wait for another queue.
-                Some(until_ms) if until_ms <= now.mono_ms => self.grant_credit(now, id, scratch),
-                Some(_) => self.held.push(id),
-                None => {}
-            }
+    /// Notes that time has something to do where a message is still to be finished.
+    pub(crate) fn hold_partial(&mut self, id: LinkId) {
+        let has_partial = self.links.incoming(id).is_some_and(|it| it.partial.is_some());
+        if has_partial && !self.held.contains(&id) {
+            self.held.push(id);
         }
     }
 

@@ -291,11 +291,11 @@ impl Connection {
             None if !transfer.start => return,
             _ => {
                 let may_be_early = incoming.destination.takes_files();
-                Partial::new(sender, self.node.broker.budget(), may_be_early)
+                Partial::new(now, sender, self.node.broker.budget(), may_be_early)
             }
         };
         partial.sender.settled |= transfer.settled;
-        match partial.append(&buffer[transfer.payload()], &self.node) {
+        match partial.append(now, &buffer[transfer.payload()], &self.node) {
             Ok(()) => {}
             Err(PartError::TooLarge { limit }) => {
                 let error = AmqpError::new(
@@ -311,12 +311,16 @@ impl Connection {
         if transfer.more {
             let Some(guess) = partial.guess() else {
                 incoming.partial = Some(partial);
+                if transfer.start {
+                    self.hold_partial(sender.link);
+                }
                 return;
             };
             if let Some(refusal) = incoming.destination.refuses(partial.size()) {
                 return self.refuse_delivery(now, partial.sender, refusal.to_amqp(), scratch);
             }
             incoming.partial = Some(partial);
+            self.hold_partial(sender.link);
             return self.lower_credit(now, sender.link, guess, scratch);
         }
         let sender = partial.sender;
@@ -324,6 +328,25 @@ impl Connection {
             Ok(arrival) => self.arrive(now, buffer, sender, arrival, scratch),
             Err(error) => self.refuse_delivery(now, sender, error, scratch),
         }
+    }
+
+    /// Detaches a sender that began a message and does not go on with it, so that what has come does
+    /// not take memory for ever; false if there is none such.
+    pub(crate) fn give_up_partial(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) -> bool {
+        let settings = &self.node.settings;
+        let Some(partial) = self.links.incoming(id).and_then(|it| it.partial.as_ref()) else {
+            return false;
+        };
+        if partial.given_up_ms(settings).is_none_or(|given_up_ms| given_up_ms > now.mono_ms) {
+            return false;
+        }
+        let seconds = settings.unfinished_message_timeout_ms / 1_000;
+        let error = AmqpError::new(
+            condition::RESOURCE_LIMIT_EXCEEDED,
+            format!("nothing more of an unfinished message has come for {seconds} s"),
+        );
+        self.detach_with(now, id, error, scratch);
+        true
     }
 
     /// Rejects one delivery; the link goes on.

@@ -31,6 +31,9 @@ pub struct Settings {
     pub large_message_bytes: usize,
     /// The largest message that is accepted, in bytes; 0 for any size.
     pub max_message_bytes: u64,
+    /// How long the rest of a message may be in coming before its link is detached, in milliseconds;
+    /// 0 for ever.
+    pub unfinished_message_timeout_ms: u64,
     /// What a scanned message may hold.
     pub limits: Limits,
     /// The most deliveries of one link that the peer has not settled: then it gets no more.
@@ -57,6 +60,7 @@ impl Default for Settings {
             output_limit: 256 * 1024,
             large_message_bytes: 1024 * 1024,
             max_message_bytes: 0,
+            unfinished_message_timeout_ms: 60_000,
             limits: Limits::default(),
             max_unsettled: 1_000_000,
             steal_across_connections: false,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use mochila_broker::{Budget, Reservation};
 use mochila_wire::section::{self, StreamScanner};
-use mochila_wire::{AmqpError, Sections, condition};
+use mochila_wire::{AmqpError, Now, Sections, condition};
 
-use crate::Node;
 use crate::arrival::{Arrival, Large, Sender};
 use crate::inspection::damaged;
 use crate::large::LargeFile;
+use crate::{Node, Settings};
 
 /// A delivery that has arrived in part.
 pub(crate) struct Partial {
@@ -23,6 +23,8 @@ pub(crate) struct Partial {
     /// From this size on it goes to a file where memory is short; never, if its receiver needs it in
     /// memory.
     early_bytes: usize,
+    /// When something of it came last, on the monotonic clock.
+    came_ms: u64,
     /// At this size its sender's credit is looked at again.
     next_look: u64,
 }
@@ -46,7 +48,12 @@ pub(crate) enum PartError {
 impl Partial {
     /// The first part comes. Whether it may go to a file before it is as large as others that do, if
     /// memory is short, is `may_be_early`.
-    pub(crate) fn new(sender: Sender, budget: &Arc<Budget>, may_be_early: bool) -> Partial {
+    pub(crate) fn new(
+        now: Now,
+        sender: Sender,
+        budget: &Arc<Budget>,
+        may_be_early: bool,
+    ) -> Partial {
         let reserved = Reservation::nothing(budget);
         Partial {
             sender,
@@ -55,12 +62,16 @@ impl Partial {
             large: None,
             size: 0,
             early_bytes: if may_be_early { LARGE_BYTES as usize } else { usize::MAX },
+            came_ms: now.mono_ms,
             next_look: LARGE_BYTES,
         }
     }
 
-    pub(crate) fn append(&mut self, part: &[u8], node: &Node) -> Result<(), PartError> {
+    pub(crate) fn append(&mut self, now: Now, part: &[u8], node: &Node) -> Result<(), PartError> {
         let settings = &node.settings;
+        if !part.is_empty() {
+            self.came_ms = now.mono_ms;
+        }
         self.size += part.len() as u64;
         if settings.max_message_bytes > 0 && self.size > settings.max_message_bytes {
             return Err(PartError::TooLarge { limit: settings.max_message_bytes });
@@ -85,6 +96,12 @@ impl Partial {
             self.early_bytes = self.bytes.len() * 2;
         }
         Ok(())
+    }
+
+    /// When it is given up if nothing more of it has come by then.
+    pub(crate) fn given_up_ms(&self, settings: &Settings) -> Option<u64> {
+        let timeout_ms = settings.unfinished_message_timeout_ms;
+        (timeout_ms > 0).then(|| self.came_ms.saturating_add(timeout_ms))
     }
 
     /// How much has arrived.

@@ -77,6 +77,8 @@ pub struct Config {
     pub queue_patterns: Vec<String>,
     /// How long a transaction may be open; 0 means for ever.
     pub transaction_timeout_ms: u64,
+    /// How long the rest of a message may be in coming; 0 means for ever.
+    pub unfinished_message_timeout_ms: u64,
     /// Transactions that may be open on a session at the same time.
     pub max_transactions: usize,
     /// Messages sent and outcomes told in one transaction.
@@ -212,6 +214,7 @@ impl Default for Config {
             steal_across_connections: false,
             queue_patterns: Vec::new(),
             transaction_timeout_ms: 60_000,
+            unfinished_message_timeout_ms: 60_000,
             max_transactions: 128,
             max_transaction_operations: 1_000_000,
             max_transaction_bytes: 0,

@@ -153,6 +153,7 @@ fn node(
 fn settings(config: &Config) -> Settings {
     Settings {
         max_unsettled: config.max_unsettled,
+        unfinished_message_timeout_ms: config.unfinished_message_timeout_ms,
         steal_across_connections: config.steal_across_connections,
         strict_messages: config.strict_messages,
         verify_bodies: config.verify_bodies,

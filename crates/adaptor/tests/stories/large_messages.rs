@@ -259,6 +259,51 @@ fn an_aborted_large_delivery_leaves_neither_file_nor_memory() {
 }
 
 #[test]
+fn a_message_that_is_not_finished_detaches_its_link_and_gives_its_memory_back() {
+    let mut bench = Bench::new();
+    let before = bench.node.broker.budget().used();
+    let raw = bench.raw_sender("q");
+    for second in 0..100 {
+        bench.say_with(raw, 0, &more((second == 0).then_some(0)), &bytes_of(1_000));
+        bench.advance(1_000);
+    }
+    assert_eq!(bench.hear(raw).detaches(), [], "something came of it every second");
+    // Other frames are no progress.
+    for _ in 0..10 {
+        bench.advance(5_800);
+        bench.say_with(raw, 0, &more(None), b"");
+    }
+    assert_eq!(bench.hear(raw).detaches(), []);
+    bench.advance(2_000);
+    let error = bench.hear(raw).detach().error.unwrap();
+    assert_eq!(error.condition, condition::RESOURCE_LIMIT_EXCEEDED);
+    assert!(error.description.unwrap().contains("unfinished message"));
+    assert!(bench.node.broker.budget().used() < before + 50_000);
+}
+
+#[test]
+fn a_link_that_finishes_its_messages_may_rest_as_long_as_it_likes() {
+    let mut bench = Bench::new();
+    let raw = bench.raw_sender("q");
+    let rest = |bench: &mut Bench, ms: u64| {
+        for _ in 0..10 {
+            bench.advance(ms / 10);
+            bench.say_bytes(raw, &[0, 0, 0, 8, 2, 0, 0, 0]);
+        }
+    };
+    for id in 0..3 {
+        bench.say_with(raw, 0, &more(Some(id)), b"");
+        rest(&mut bench, 50_000);
+        bench.say_with(raw, 0, &more(None), &text("half").to_bytes()[..4]);
+        rest(&mut bench, 50_000);
+        bench.say_with(raw, 0, &last(), &text("half").to_bytes()[4..]);
+        rest(&mut bench, 200_000);
+    }
+    assert_eq!(bench.hear(raw).detaches(), []);
+    assert_eq!(bench.depth("q"), 3);
+}
+
+#[test]
 fn frames_of_two_links_may_alternate_within_their_messages() {
     let mut bench = Bench::new();
     let raw = bench.raw_begun();

@@ -244,6 +244,14 @@ pub(super) static SETTINGS: &[Setting] = &[
          nested too deep does not reach a consumer"
     ),
     setting!(
+        Links,
+        "unfinished-message-timeout",
+        MS,
+        unfinished_message_timeout_ms,
+        "How long nothing more may come of a message that a client has begun to send: then its link is \
+         detached. 0 means for ever"
+    ),
+    setting!(
         Queues,
         "memory-limit",
         BYTES,

@@ -85,6 +85,19 @@ macro_rules! setting {
             },
             |config| config.$field.write())
     };
+    ($group:ident, $name:literal $(/ $short:literal)?, $takes:expr, bytes $field:ident from
+        $least:expr, $help:literal) => {
+        setting!(@ $group, $name $(/ $short)?, $takes, $help,
+            |config, values| {
+                let Bytes(bytes) = Bytes::read(only(values)?)?;
+                if bytes < $least {
+                    return Err(format!("{bytes} bytes are less than {}", $least));
+                }
+                config.$field = Some(bytes);
+                Ok(())
+            },
+            |config| config.$field.write())
+    };
     ($group:ident, $name:literal $(/ $short:literal)?, $takes:expr, bounded $field:ident
         $least:literal ..= $most:literal, $help:literal) => {
         setting!(@ $group, $name $(/ $short)?, $takes, $help,
@@ -116,6 +129,8 @@ const MS: Takes = Takes::One("MILLISECONDS");
 const PERCENT: Takes = Takes::One("PERCENT");
 const N: Takes = Takes::One("N");
 const FILE: Takes = Takes::One("FILE");
+/// With less memory for messages there would be no room for those that are under way.
+const LEAST_MEMORY_BYTES: u64 = 8 << 20;
 
 pub(super) static SETTINGS: &[Setting] = &[
     setting!(
@@ -255,10 +270,10 @@ pub(super) static SETTINGS: &[Setting] = &[
         Queues,
         "memory-limit",
         BYTES,
-        bytes memory_limit_bytes,
+        bytes memory_limit_bytes from LEAST_MEMORY_BYTES,
         "Memory for messages; when it is short, publishers are held back, first those to queues that \
-         hold much. Without this setting it is three quarters of the control group's limit, or half of \
-         the machine's memory"
+         hold much. At least 8 MiB. Without this setting it is three quarters of the control group's \
+         limit, or half of the machine's memory"
     ),
     setting!(
         Queues,
@@ -446,6 +461,18 @@ mod tests {
             (setting.set)(&mut config, &values).unwrap();
             assert_eq!(config, default, "{}", setting.name);
         }
+    }
+
+    #[test]
+    fn a_node_without_memory_for_messages_is_refused() {
+        let setting = Setting::find("memory-limit").unwrap();
+        for text in ["0", "1K", "8388607"] {
+            let error = (setting.set)(&mut Config::default(), &[text.into()]).unwrap_err();
+            assert!(error.ends_with("bytes are less than 8388608"), "{error}");
+        }
+        let mut config = Config::default();
+        (setting.set)(&mut config, &["8MiB".into()]).unwrap();
+        assert_eq!(config.memory_limit_bytes, Some(8 << 20));
     }
 
     #[test]

@@ -79,9 +79,6 @@ impl File {
         let path = config.users_file().ok_or_else(|| {
             Failure::option("there is no home directory: say --users-file or --data-dir")
         })?;
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory)?;
-        }
         // A named file may be that of a broker whose data directory is another one.
         let mark = config.users_mark().filter(|_| self.users_file.is_none());
         Ok(Users::new(path).remembered_by(mark))

@@ -43,7 +43,7 @@ impl Connection {
         let sections = section::scan(&response.message, &self.node.settings.limits);
         let sections = sections.unwrap_or_default();
         builder.push_owned(response.message, &sections, MessageMeta::default());
-        match builder.finish(&[], self.node.broker.budget()) {
+        match builder.finish_for_operator(self.node.broker.budget()) {
             Ok(batch) => {
                 let (enqueued, wakeups) = queue.enqueue(now, batch);
                 scratch.wakeups.merge(wakeups);

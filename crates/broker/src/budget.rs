@@ -125,14 +125,26 @@ impl Budget {
 
     /// Reserves `bytes`, or nothing at all.
     pub fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Reservation, OverLimit> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        self.reserve_up_to(limit - kept_for_operators(limit), bytes)
+    }
+
+    /// Reserves `bytes` for what serves the operator, or nothing at all.
+    ///
+    /// Whoever wants to look or to purge can do so also when messages have taken all that they may:
+    /// a small part of the limit is kept for that.
+    pub fn reserve_for_operator(self: &Arc<Self>, bytes: u64) -> Result<Reservation, OverLimit> {
+        self.reserve_up_to(self.limit.load(Ordering::Relaxed), bytes)
+    }
+
+    fn reserve_up_to(self: &Arc<Self>, most: u64, bytes: u64) -> Result<Reservation, OverLimit> {
         // Relaxed: the counter guards no other memory; only its own value matters.
         let mut word = self.used.load(Ordering::Relaxed);
-        let limit = self.limit.load(Ordering::Relaxed);
         loop {
             let used = word & MOST;
-            if bytes > limit || used > limit - bytes {
+            if bytes > most || used > most - bytes {
                 self.refused.fetch_add(1, Ordering::Relaxed);
-                return Err(OverLimit { bytes, limit });
+                return Err(OverLimit { bytes, limit: self.limit.load(Ordering::Relaxed) });
             }
             let charged = word + bytes;
             match self.used.compare_exchange_weak(
@@ -291,7 +303,7 @@ impl Budget {
     fn reach(&self) -> u64 {
         let limit = self.limit.load(Ordering::Relaxed);
         let reserve = limit.saturating_sub(self.soft_limit.load(Ordering::Relaxed));
-        limit - reserve / 16
+        limit - kept_for_operators(limit) - reserve / 16
     }
 
     /// At how many bytes in use producers may go on whose queue holds so much: somewhat less than
@@ -430,6 +442,14 @@ impl fmt::Debug for Reservation {
     }
 }
 
+/// What messages must leave of a limit.
+fn kept_for_operators(limit: u64) -> u64 {
+    if limit == MOST || limit < OPERATORS_LEAST_LIMIT {
+        return 0;
+    }
+    (limit / OPERATORS_PART).min(OPERATORS_MOST)
+}
+
 /// The bit of `used` that says that somebody waits.
 const WAITING: u64 = 1 << 63;
 /// The bits of `used` that count bytes.
@@ -440,6 +460,12 @@ const PAID_AHEAD: u64 = 8 * 1024;
 const SHARE: u64 = 7;
 /// A queue may hold one part in so many of what is free up to the hard limit, besides.
 const RESERVE_SHARES: u64 = 8;
+/// Operators have one part in so many of the limit, …
+const OPERATORS_PART: u64 = 256;
+/// … as much as this at most, …
+const OPERATORS_MOST: u64 = 1 << 20;
+/// … and nothing of a limit that is too small for a broker.
+const OPERATORS_LEAST_LIMIT: u64 = 8 << 20;
 /// What one producer that goes on is expected to bring: one full visit to its socket.
 const PRODUCER_BYTES: u64 = 256 * 1024;
 
@@ -455,6 +481,21 @@ mod tests {
         assert_eq!(budget.reserve(1).err(), Some(OverLimit { bytes: 1, limit: 500 }));
         drop(reservation);
         assert!(budget.reserve(500).is_ok());
+    }
+
+    #[test]
+    fn operators_find_memory_when_messages_have_taken_all_that_they_may() {
+        let budget = Budget::new(64 << 20);
+        let mut taken = budget.reserve(0).unwrap();
+        while let Ok(more) = budget.reserve(1024) {
+            taken.merge(more);
+        }
+        let mut looking = budget.reserve_for_operator(100 << 10).unwrap();
+        assert!(budget.reserve(1).is_err());
+        while let Ok(more) = budget.reserve_for_operator(1024) {
+            looking.merge(more);
+        }
+        assert!(budget.used() <= 64 << 20, "the limit is that of all together");
     }
 
     #[test]
@@ -520,7 +561,7 @@ mod tests {
     #[test]
     fn those_who_were_stopped_go_on_where_there_is_less_than_that() {
         let budget = Budget::new(64 << 20);
-        let mut taken = budget.reserve(64 << 20).unwrap();
+        let mut taken = budget.charge(64 << 20);
         while taken.bytes() > 1 << 20 {
             drop(taken.split(100_000));
             for held in [0, 1, 1_000, 100_000, 500_000, 10_000_000] {

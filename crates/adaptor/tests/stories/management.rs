@@ -62,6 +62,25 @@ fn a_request_is_answered_on_a_link_from_the_management_node() {
 }
 
 #[test]
+fn an_operator_can_look_and_purge_when_messages_have_taken_all_memory() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 8 << 20);
+    let mut taken = Vec::new();
+    while let Ok(more) = bench.node.broker.budget().reserve(512) {
+        taken.push(more);
+    }
+    let client = bench.client();
+    let requests = bench.sender(client, "$management");
+    let source = Source { dynamic: true, ..Source::default() };
+    let replies = bench.receiver_of(client, source, 10);
+    let reply_to = bench.address(replies);
+    let read = request("READ", "node", "", &reply_to);
+    let response = answer_to(&mut bench, requests, replies, &read);
+    assert_ne!(status(&response), 500, "{response:?}");
+    let limit = bench.node.broker.budget().limit();
+    assert!(Some(bench.node.broker.budget().peak()) <= limit);
+}
+
+#[test]
 fn a_request_is_answered_over_a_dynamic_node() {
     let mut bench = Bench::new();
     let client = bench.client();

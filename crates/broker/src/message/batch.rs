@@ -153,9 +153,22 @@ impl BatchBuilder {
     /// All or nothing; the builder is empty afterwards either way. The batch is the builder's, so
     /// that a visit allocates nothing but the segments.
     pub fn finish(&mut self, buffer: &[u8], budget: &Arc<Budget>) -> Result<&mut Batch, OverLimit> {
+        self.finish_with(buffer, |bytes| budget.reserve(bytes))
+    }
+
+    /// The same for what the node itself tells an operator.
+    pub fn finish_for_operator(&mut self, budget: &Arc<Budget>) -> Result<&mut Batch, OverLimit> {
+        self.finish_with(&[], |bytes| budget.reserve_for_operator(bytes))
+    }
+
+    fn finish_with(
+        &mut self,
+        buffer: &[u8],
+        reserve: impl FnOnce(u64) -> Result<Reservation, OverLimit>,
+    ) -> Result<&mut Batch, OverLimit> {
         self.batch.clear();
         let cost = self.pending.iter().map(Pending::cost).sum::<u64>() + SEGMENT_COST;
-        let reservation = match budget.reserve(cost) {
+        let reservation = match reserve(cost) {
             Ok(reservation) => reservation,
             Err(over) => {
                 self.pending.clear();

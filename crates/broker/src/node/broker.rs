@@ -1,7 +1,7 @@
 //! The broker as the adaptors see it.
 
 use super::{Found, Node, Pattern};
-use crate::budget::Budget;
+use crate::budget::{Budget, OverLimit, Reservation};
 use crate::error::{QueueError, no_exchange};
 use crate::events::{Event, EventKind, Feed};
 use crate::exchange::{Exchange, ExchangeDeleteIf, ExchangeError, ExchangeSettings};
@@ -153,7 +153,8 @@ impl Broker {
         let settings = Arc::new(settings);
         loop {
             let name = self.dynamic_name();
-            match self.add(&name, Arc::clone(&settings)) {
+            // Operators' tools have their answers sent to one of these.
+            match self.add(&name, Arc::clone(&settings), Budget::reserve_for_operator) {
                 Ok(queue) => return Ok(queue),
                 Err(Found::Queue(_)) => {}
                 Err(Found::Error(error)) => return Err(error),
@@ -166,7 +167,7 @@ impl Broker {
         name: &str,
         settings: Arc<QueueSettings>,
     ) -> Result<Arc<SharedQueue>, Found<QueueError>> {
-        let queue = self.add(name, settings)?;
+        let queue = self.add(name, settings, Budget::reserve)?;
         self.tell_of(&queue);
         Ok(queue)
     }
@@ -334,6 +335,7 @@ impl Broker {
         &self,
         name: &str,
         settings: Arc<QueueSettings>,
+        reserve: fn(&Arc<Budget>, u64) -> Result<Reservation, OverLimit>,
     ) -> Result<Arc<SharedQueue>, Found<QueueError>> {
         check_name(name).map_err(Found::Error)?;
         let is_durable = settings.durable;
@@ -347,7 +349,7 @@ impl Broker {
             if count >= self.max_queues {
                 return Err(QueueError::TooMany { limit: self.max_queues });
             }
-            let reservation = self.node.budget.reserve(QUEUE_COST);
+            let reservation = reserve(&self.node.budget, QUEUE_COST);
             let reservation = reservation.map_err(QueueError::NoMemory)?;
             let parts = (terms, alternate);
             Ok(SharedQueue::new(name, settings, parts, reservation, &self.node))

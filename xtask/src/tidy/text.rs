@@ -74,7 +74,8 @@ const MACHINE_PATHS: [&str; 5] = [
     concat!("/tmp/", "wt/"),
 ];
 
-/// Whether the line names an absolute path with this start; `target/work/x` and `a/home/` are not.
+/// Whether the line names an absolute path with this start; in the middle of a relative path it does
+/// not.
 fn names_path(line: &str, start: &str) -> bool {
     line.match_indices(start).any(|(at, _)| {
         let before = line[..at].chars().next_back();

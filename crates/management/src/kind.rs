@@ -101,10 +101,10 @@ pub(crate) static KINDS: [Kind; 8] = [
             Operation {
                 name: "PURGE",
                 doc: "Removes the messages that nobody holds, oldest first, or at most `count` of \
-                      them, or only those that pass `filter`: a selector, or a map as the Qpid \
-                      broker takes it, `{filter_type: header_match_str, filter_params: \
-                      {header_key, header_value}}`. The body of the answer says how many there \
-                      were: `purged`.",
+                      them (which may be called `request`, as by the Qpid broker), or only those \
+                      that pass `filter`: a selector, or a map as the Qpid broker takes it, \
+                      `{filter_type: header_match_str, filter_params: {header_key, \
+                      header_value}}`. The body of the answer says how many there were: `purged`.",
                 perform: |scope, kind, request| {
                     let queue = queue_of(scope, kind, request)?;
                     queue::purge(scope, &queue, request)

@@ -130,7 +130,6 @@ impl Request {
         text.map(Some).ok_or_else(|| Error::BadRequest(format!("'{name}' has to be a string")))
     }
 
-    /// An argument that is a number, not negative.
     /// The name of something to be made: an application property, or in the body.
     pub(crate) fn new_name(&self, what: &str) -> Result<&str, Error> {
         let stated = self.body().find(|(key, _)| *key == "name").map(|(_, value)| value);
@@ -147,6 +146,7 @@ impl Request {
         }
     }
 
+    /// An argument that is a number, not negative.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Error> {
         let Some(value) = self.argument(name) else { return Ok(None) };
         let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());

@@ -47,6 +47,23 @@ fn a_purge_with_a_selector_removes_only_what_it_is_true_for() {
 }
 
 #[test]
+fn how_many_may_be_said_under_the_name_that_the_qpid_tools_use() {
+    let mut desk = Desk::new();
+    desk.create("q");
+    fill(&desk, "q", 6);
+    let purge = || ask("PURGE").kind("queue").name("q");
+    let told = desk.tell(purge().with("request", 2u32));
+    assert_eq!(told.map().get("purged"), Some(&Value::Ulong(2)));
+    let reroute = ask("REROUTE").kind("queue").name("q").with("exchange", "amq.fanout");
+    let told = desk.tell(reroute.with("request", 1u32));
+    assert_eq!(told.map().get("rerouted"), Some(&Value::Ulong(0)), "nothing is bound there");
+    let told = desk.tell(purge().with("request", 1u32).with("count", 2u32));
+    assert_eq!(told.status, 400);
+    let told = desk.tell(purge().with("request", 0u32));
+    assert_eq!(told.map().get("purged"), Some(&Value::Ulong(4)), "0 is no limit");
+}
+
+#[test]
 fn a_filter_may_be_a_map_as_the_qpid_tools_send_it() {
     let mut desk = Desk::new();
     desk.create("q");

@@ -1,7 +1,7 @@
 //! What can be done to queues.
 
 use super::is_changeable;
-use super::picking::picked;
+use super::picking::{PICKING, picked};
 use crate::error::{Error, quoted};
 use crate::kind::Object;
 use crate::request::Request;
@@ -62,7 +62,7 @@ pub(crate) fn purge(
     queue: &SharedQueue,
     request: &Request,
 ) -> Result<Answer, Error> {
-    request.expect_only(&["count", "filter"])?;
+    request.expect_only(&PICKING)?;
     let (purged, wakeups) = queue.purge(scope.now, picked(request)?);
     let mut body = Map::new();
     body.insert("purged", purged);
@@ -75,7 +75,7 @@ pub(crate) fn move_messages(
     queue: &SharedQueue,
     request: &Request,
 ) -> Result<Answer, Error> {
-    request.expect_only(&["destination", "count", "filter"])?;
+    request.expect_only(&[&["destination"][..], &PICKING].concat())?;
     let name = request
         .text("destination")?
         .ok_or_else(|| Error::bad_request("MOVE needs the name of another queue: 'destination'"))?;
@@ -93,7 +93,7 @@ pub(crate) fn reroute(
     queue: &SharedQueue,
     request: &Request,
 ) -> Result<Answer, Error> {
-    request.expect_only(&["exchange", "useAltExchange", "count", "filter"])?;
+    request.expect_only(&[&["exchange", "useAltExchange"][..], &PICKING].concat())?;
     let named = request.text("exchange")?.filter(|name| !name.is_empty());
     let name = match (named, request.flag("useAltExchange")?) {
         (Some(name), false) => name.to_owned(),

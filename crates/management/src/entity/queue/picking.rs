@@ -5,9 +5,12 @@ use crate::request::Request;
 use mochila_broker::{Pick, Selector};
 use mochila_wire::{Map, Value};
 
-/// The messages that `count` and `filter` pick; a count of 0 is no limit, as with the Qpid broker.
+/// The arguments that pick messages.
+pub(super) const PICKING: [&str; 3] = ["count", "request", "filter"];
+
+/// The messages that `count`, or `request`, and `filter` pick.
 pub(super) fn picked(request: &Request) -> Result<Pick, Error> {
-    let most = request.number("count")?.filter(|count| *count > 0).unwrap_or(u64::MAX);
+    let most = most(request)?;
     let text = match request.argument("filter") {
         None => return Ok(Pick::from(most)),
         Some(Value::Map(filter)) => match header_match(filter)? {
@@ -21,6 +24,18 @@ pub(super) fn picked(request: &Request) -> Result<Pick, Error> {
     };
     let selector = Selector::new(&text).map_err(|error| Error::BadRequest(error.to_string()))?;
     Ok(Pick { most, selector })
+}
+
+/// How many at most: `count`, or `request` as the Qpid broker calls it; 0 is no limit, as there.
+fn most(request: &Request) -> Result<u64, Error> {
+    let number = match (request.number("count")?, request.number("request")?) {
+        (Some(_), Some(_)) => {
+            let text = "'count' and 'request' are two names of one argument: say only one of them";
+            return Err(Error::bad_request(text));
+        }
+        (count, requested) => count.or(requested),
+    };
+    Ok(number.filter(|count| *count > 0).unwrap_or(u64::MAX))
 }
 
 /// A filter of the Qpid broker, as a selector: an application property, shown as text, is a text.

@@ -75,6 +75,10 @@ pub struct Config {
     pub steal_across_connections: bool,
     /// Names that may be auto-created; empty means all.
     pub queue_patterns: Vec<String>,
+    /// Queues that there may be at the same time.
+    pub max_queues: usize,
+    /// Exchanges that there may be at the same time.
+    pub max_exchanges: usize,
     /// How long a transaction may be open; 0 means for ever.
     pub transaction_timeout_ms: u64,
     /// How long the rest of a message may be in coming; 0 means for ever.
@@ -213,6 +217,8 @@ impl Default for Config {
             verify_bodies: false,
             steal_across_connections: false,
             queue_patterns: Vec::new(),
+            max_queues: 10_000_000,
+            max_exchanges: 100_000,
             transaction_timeout_ms: 60_000,
             unfinished_message_timeout_ms: 60_000,
             max_transactions: 128,

@@ -136,8 +136,9 @@ fn node(
             max_per_session: config.max_transactions,
             timeout_ms: config.transaction_timeout_ms,
         },
+        max_queues: config.max_queues,
+        max_exchanges: config.max_exchanges,
         seed: u128::from(random()) << 64 | u128::from(random()),
-        ..BrokerSettings::default()
     });
     let facts = NodeFacts { name, version: VERSION.into(), worker_threads: config.worker_threads };
     Ok(Node {

@@ -3,9 +3,9 @@
 mod harness;
 
 use harness::{Client, config, start_with};
-use mochila_engine::Event;
+use mochila_engine::{AttachRequest, Event};
 use mochila_server::{Config, Users};
-use mochila_wire::{DeliveryState, Encode, Message, Value};
+use mochila_wire::{DeliveryState, Encode, Message, Source, Symbol, Target, Value};
 use std::time::Duration;
 
 /// How a message is answered, by the state that its disposition has.
@@ -118,4 +118,35 @@ fn a_link_moves_to_another_connection_where_that_is_wanted() {
             assert!(!is_gone(&mut first));
         }
     }
+}
+
+/// Why the node refuses to make what a sender's target asks for; `None` if it is made.
+fn refusal(client: &mut Client, address: &str, capabilities: &[Symbol]) -> Option<String> {
+    client.events.clear();
+    let session = client.begin();
+    let target = Target { capabilities: capabilities.to_vec(), ..Target::at(address) };
+    let request = AttachRequest::sender(address, Source::default(), target.into());
+    let link = client.engine.attach(session, request).expect("the session has handles left");
+    client.run_until(|client| {
+        let has_credit = client.engine.link(link).is_some_and(|link| link.credit() > 0);
+        has_credit || client.saw(|event| matches!(event, Event::Detached { .. }))
+    });
+    client.events.iter().find_map(|event| match event {
+        Event::Detached { error, .. } => error.as_ref().map(|error| error.to_string()),
+        _ => None,
+    })
+}
+
+#[test]
+fn no_more_queues_and_exchanges_are_made_than_the_operator_allows() {
+    let server = start_with(Config { max_queues: 2, max_exchanges: 5, ..config() });
+    let mut client = Client::connect(&server);
+    assert_eq!(["a", "b"].map(|name| refusal(&mut client, name, &[])), [None, None]);
+    let text = refusal(&mut client, "c", &[]).unwrap();
+    assert!(text.contains("there are 2 queues, the most allowed"), "{text}");
+    // Four exchanges are always there.
+    let topic = ["topic", "create-on-demand"].map(Symbol::from_static);
+    assert_eq!(refusal(&mut client, "x", &topic), None);
+    let text = refusal(&mut client, "y", &topic).unwrap();
+    assert!(text.contains("there are 5 exchanges, the most allowed"), "{text}");
 }

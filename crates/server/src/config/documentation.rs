@@ -94,7 +94,7 @@ mod tests {
         assert!(
             page == documentation(),
             "docs/configuration.md is out of date; `MOCHILA_BLESS=1 cargo test -p mochila-server \
-             configuration` writes it anew"
+             docs` writes it anew"
         );
     }
 }

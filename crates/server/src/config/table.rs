@@ -328,6 +328,22 @@ pub(super) static SETTINGS: &[Setting] = &[
     ),
     setting!(
         Queues,
+        "max-queues",
+        N,
+        bounded max_queues 1..=100_000_000,
+        "Queues that there may be at the same time, those of subscriptions and dynamic ones included; \
+         beyond that none is made"
+    ),
+    setting!(
+        Queues,
+        "max-exchanges",
+        N,
+        bounded max_exchanges 1..=10_000_000,
+        "Exchanges that there may be at the same time, those that are always there included; beyond that \
+         none is made"
+    ),
+    setting!(
+        Queues,
         "transaction-timeout",
         MS,
         transaction_timeout_ms,

@@ -40,7 +40,7 @@ pub use message::{
     Added, Batch, BatchBuilder, Content, Delivery, LargeBody, MessageMeta, Origin, Overlay,
     Segment, Taken,
 };
-pub use node::{Broker, BrokerSettings, Pattern};
+pub use node::{AbandonedTotals, Broker, BrokerSettings, Pattern};
 pub use queue::{
     ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, GroupReport, Mode, Moved,
     Outcome, Pick, ProducerId, Refusal, Rejected, Settlement, SharedQueue, Statistics, TakeLimit,

@@ -1,6 +1,6 @@
 //! The broker as the adaptors see it.
 
-use super::{Found, Node, Pattern};
+use super::{AbandonedTotals, Found, Node, Pattern};
 use crate::budget::{Budget, OverLimit, Reservation};
 use crate::error::{QueueError, no_exchange};
 use crate::events::{Event, EventKind, Feed};
@@ -310,6 +310,11 @@ impl Broker {
     /// How many messages no queue was bound for, at all exchanges that there are and have been.
     pub fn discards_no_route(&self) -> u64 {
         self.node.exchanges().drops()
+    }
+
+    /// Messages that were left in queues when these were deleted.
+    pub fn abandoned(&self) -> AbandonedTotals {
+        self.node.abandoned().totals()
     }
 
     /// Does what is due by time, on all queues; lets those go on who have waited for memory.

@@ -1,11 +1,13 @@
 //! The node: queues by name, the memory that they share, and their timers.
 
+mod abandoned;
 mod broker;
 mod creators;
 mod exchanges;
 mod pattern;
 mod timers;
 
+pub use abandoned::AbandonedTotals;
 pub use broker::{Broker, BrokerSettings};
 pub use pattern::Pattern;
 
@@ -15,6 +17,7 @@ use crate::queue::{Redirects, SharedQueue, Statistics};
 use crate::settings::Defaults;
 use crate::sync::{Mutex, RwLock, lock, read, write};
 use crate::transaction::{Totals, TransactionSettings};
+use abandoned::Abandoned;
 use creators::Creators;
 use exchanges::Exchanges;
 use std::collections::HashMap;
@@ -36,6 +39,7 @@ pub(crate) struct Node {
     creators: Creators,
     /// The totals of queues that have been deleted.
     retired: Mutex<Statistics>,
+    abandoned: Abandoned,
 }
 
 impl Node {
@@ -56,6 +60,7 @@ impl Node {
             exchanges: Exchanges::default(),
             creators: Creators::default(),
             retired: Mutex::new(Statistics::default()),
+            abandoned: Abandoned::default(),
         })
     }
 
@@ -97,6 +102,11 @@ impl Node {
 
     pub(crate) fn timers(&self) -> &Timers {
         &self.timers
+    }
+
+    /// What was left in queues that have been deleted.
+    pub(crate) fn abandoned(&self) -> &Abandoned {
+        &self.abandoned
     }
 
     /// The queue of this name, if it has not been deleted.

@@ -58,7 +58,7 @@ impl SharedQueue {
             wakeups.merge(self.show(showing));
         }
         if let Some(dead) = dead {
-            wakeups.merge(self.bury(dead));
+            wakeups.merge(self.bury(dead).1);
         }
         // Large pieces of memory are freed here, and not while others wait for the lock.
         drop(garbage);
@@ -77,10 +77,15 @@ impl SharedQueue {
         }
         if let Some((mut messages, statistics)) = last {
             self.deleted.store(true, Ordering::Relaxed);
-            if let Some(node) = self.node.upgrade() {
+            let node = self.node.upgrade();
+            if let Some(node) = &node {
                 node.forget(self, &statistics);
             }
-            wakeups.merge(self.bury_left(&mut messages));
+            let (buried, woken) = self.bury_left(&mut messages);
+            wakeups.merge(woken);
+            if let Some(node) = node.filter(|_| !self.is_private()) {
+                node.abandoned().add(statistics.msg_depth, buried);
+            }
             drop(messages);
         }
         if self.budget().is_resume_due() {

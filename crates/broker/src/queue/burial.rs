@@ -6,14 +6,15 @@ use crate::wake::Wakeups;
 use mochila_wire::{Symbol, Value};
 
 impl SharedQueue {
-    /// Publishes dead letters, each with where it comes from and why. No lock may be held.
+    /// Publishes dead letters, each with where it comes from and why; says how many. No lock may be
+    /// held.
     ///
     /// A queue that is full and drops may be bound, by way of exchanges, to itself; so messages go
     /// on in this way for a few hops only, and are dropped then.
-    pub(super) fn bury(&self, dead: DeadLetters) -> Wakeups {
+    pub(super) fn bury(&self, dead: DeadLetters) -> (u64, Wakeups) {
         let DeadLetters { mut batch, deaths, alternate, now, hops } = dead;
         let Some(exchange) = alternate.get().filter(|_| hops < MOST_HOPS) else {
-            return Wakeups::new();
+            return (0, Wakeups::new());
         };
         for (index, death) in deaths.iter().enumerate() {
             let annotations = [
@@ -24,16 +25,18 @@ impl SharedQueue {
             batch.annotate(index, &annotations, self.budget());
         }
         batch.hops = hops + 1;
-        exchange.publish_dead(now, &mut batch)
+        (batch.len() as u64, exchange.publish_dead(now, &mut batch))
     }
 
-    /// Publishes what is left of a queue that has been deleted.
-    pub(super) fn bury_left(&self, messages: &mut Messages) -> Wakeups {
-        let mut wakeups = Wakeups::new();
+    /// Publishes what is left of a queue that has been deleted; says how many messages that were.
+    pub(super) fn bury_left(&self, messages: &mut Messages) -> (u64, Wakeups) {
+        let (mut buried, mut wakeups) = (0, Wakeups::new());
         while let Some(dead) = messages.take_left(BURIED_AT_ONCE) {
-            wakeups.merge(self.bury(dead));
+            let (published, woken) = self.bury(dead);
+            buried += published;
+            wakeups.merge(woken);
         }
-        wakeups
+        (buried, wakeups)
     }
 }
 

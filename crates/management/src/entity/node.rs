@@ -76,6 +76,18 @@ const ATTRIBUTES: &[Attribute<()>] = &[
         "Messages that no queue was bound for at their exchange.",
         |(), scope| scope.broker().discards_no_route().into(),
     ),
+    Attribute::new(
+        "abandoned",
+        "ulong",
+        "Messages that were left when their queue was deleted, and had nowhere to go.",
+        |(), scope| scope.broker().abandoned().lost.into(),
+    ),
+    Attribute::new(
+        "abandonedViaAlt",
+        "ulong",
+        "Messages that were left when their queue was deleted, and went to its alternate exchange.",
+        |(), scope| scope.broker().abandoned().buried.into(),
+    ),
     Attribute::new("memoryUsedBytes", "ulong", "Memory that messages take.", |(), scope| {
         scope.broker().budget().used().into()
     }),

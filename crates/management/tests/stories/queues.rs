@@ -196,3 +196,20 @@ fn a_durable_queue_is_made_but_nobody_is_told_that_it_survives() {
     let told = desk.tell(ask("UPDATE").kind("queue").name("a").with("durable", true));
     assert_eq!(told.status, 400, "{}", told.description);
 }
+
+#[test]
+fn what_was_left_in_queues_that_are_gone_is_counted_by_where_it_went() {
+    let mut desk = Desk::new();
+    desk.tell(ask("CREATE").kind("queue").name("kept").with("alternate-exchange", "amq.fanout"));
+    desk.create("lost");
+    desk.create("empty");
+    fill(&desk, "kept", 3);
+    fill(&desk, "lost", 2);
+    for name in ["kept", "lost", "empty"] {
+        assert_eq!(desk.tell(ask("DELETE").kind("queue").name(name)).status, 204);
+    }
+    let mut node = |name| desk.read("broker", "here", name);
+    assert_eq!(node("abandoned"), Value::Ulong(2));
+    assert_eq!(node("abandonedViaAlt"), Value::Ulong(3));
+    assert_eq!(node("discardsNoRoute"), Value::Ulong(3), "nothing was bound to the exchange");
+}

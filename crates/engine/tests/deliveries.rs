@@ -218,6 +218,23 @@ fn a_message_that_is_too_large_detaches_the_link() {
 }
 
 #[test]
+fn the_state_of_a_delivery_counts_when_it_is_asked_whether_a_message_fits() {
+    let server = ConnectionConfig { incoming_window: 2, ..small_frames() };
+    let (mut pair, _, road) = sending_client(server);
+    let state = DeliveryState::Transactional { txn_id: [7; 32].into(), outcome: None };
+    let delivery = Delivery { state: Some(&state), ..Delivery::default() };
+    let mut outgoing = pair.client.outgoing(road.client).unwrap();
+    let message = bytes(2 * outgoing.frame_room());
+    assert!(outgoing.fits(message.len()));
+    assert!(!outgoing.fits_as(&delivery, message.len()));
+    let len = (0..message.len()).rev().find(|len| outgoing.fits_as(&delivery, *len)).unwrap();
+    outgoing.deliver(&delivery, &[&message[..len]]);
+    assert_eq!(outgoing.room(), 0, "it has filled the window, and no more");
+    pair.run();
+    assert_eq!(assembled(&pair.server_events()), [&message[..len]]);
+}
+
+#[test]
 fn a_large_message_flows_piece_by_piece_through_a_narrow_window() {
     let server = ConnectionConfig { incoming_window: 4, ..small_frames() };
     let (mut pair, session, road) = sending_client(server);

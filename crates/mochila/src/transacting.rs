@@ -209,5 +209,3 @@ const QUICK: Duration = Duration::from_secs(1);
 const STALE: Duration = Duration::from_secs(5);
 /// The descriptor of the section `amqp-value`.
 const AMQP_VALUE: &[u8] = &[0x00, 0x53, 0x77];
-/// What the name of a transaction takes at most in a frame.
-pub(crate) const STATE_BYTES: usize = 64;

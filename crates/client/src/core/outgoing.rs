@@ -145,13 +145,12 @@ impl Core {
                 state,
                 ..Delivery::default()
             };
-            let room = size + state.map_or(0, |_| STATE_BYTES);
-            let done = if state.is_some() && offset == 0 && outgoing.fits(room) {
-                outgoing.deliver(&delivery, &[&message.bytes]);
-                true
-            } else if offset == 0 && state.is_none() && size <= OUTPUT_LIMIT && outgoing.fits(size)
-            {
-                outgoing.send(number, settled, message.format, &[&message.bytes]);
+            let is_whole = offset == 0 && size <= OUTPUT_LIMIT && outgoing.fits_as(&delivery, size);
+            let done = if is_whole {
+                match state {
+                    Some(_) => outgoing.deliver(&delivery, &[&message.bytes]),
+                    None => outgoing.send(number, settled, message.format, &[&message.bytes]),
+                };
                 true
             } else {
                 // Larger than the window or than the output should be: piece by piece.
@@ -159,7 +158,7 @@ impl Core {
                 let piece = &message.bytes[offset..end];
                 let progress = if offset > 0 {
                     outgoing.continue_large(piece, end == size)
-                } else if outgoing.capacity() > 0 && outgoing.frames_for(room) > 1 {
+                } else if outgoing.capacity() > 0 {
                     outgoing.start_large(&delivery, piece)
                 } else {
                     return;
@@ -210,8 +209,6 @@ impl SenderEnd {
     }
 }
 
-/// What the name of a transaction takes at most in a frame.
-const STATE_BYTES: usize = 64;
 /// Above this the output waits for the socket before more is put into it.
 const OUTPUT_LIMIT: usize = 1 << 20;
 /// How much of a large message is put into the output at a time.

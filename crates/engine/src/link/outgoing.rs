@@ -89,7 +89,8 @@ impl Outgoing<'_> {
         u32::try_from(message_bytes.div_ceil(per_frame)).unwrap_or(u32::MAX)
     }
 
-    /// Whether a message of that many bytes can be sent as a whole now.
+    /// Whether a message of that many bytes can be sent as a whole now, if nothing is said of it but
+    /// what [`send`](Outgoing::send) says.
     #[inline]
     pub fn fits(&mut self, message_bytes: usize) -> bool {
         if self.capacity() == 0 {
@@ -100,6 +101,13 @@ impl Outgoing<'_> {
             self.session.outgoing.note_exhausted();
         }
         fits
+    }
+
+    /// Whether a message of that many bytes can be sent as this delivery, as a whole, now: its state
+    /// takes room in the first frame.
+    pub fn fits_as(&mut self, delivery: &Delivery<'_>, message_bytes: usize) -> bool {
+        let state_bytes = self.state_bytes(Some(delivery));
+        self.fits(message_bytes.saturating_add(state_bytes))
     }
 
     /// Sends a message as a whole, in as many frames as it takes, under a tag of the engine's
@@ -134,10 +142,11 @@ impl Outgoing<'_> {
     /// Sends a message as a whole, in as many frames as it takes, and returns its delivery id.
     ///
     /// # Panics
-    /// If it does not [fit](Outgoing::fits).
+    /// If it does not [fit](Outgoing::fits_as).
     pub fn deliver(&mut self, delivery: &Delivery<'_>, parts: &[&[u8]]) -> u32 {
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
-        assert!(self.fits(bytes), "a message was sent that does not fit the session window");
+        let fits = self.fits_as(delivery, bytes);
+        assert!(fits, "a message was sent that does not fit the session window");
         let delivery_id = self.begin(delivery.token, delivery.settled);
         let mut pieces = Pieces { parts, left: bytes };
         let mut first = Some(delivery);
@@ -259,6 +268,17 @@ impl Outgoing<'_> {
         Progress { delivery_id, taken, done }
     }
 
+    /// What the state of a delivery takes in its first frame: found by writing it where the next
+    /// frame will be.
+    fn state_bytes(&mut self, first: Option<&Delivery<'_>>) -> usize {
+        let Some(state) = first.and_then(|delivery| delivery.state) else { return 0 };
+        let start = self.output.len();
+        state.encode(self.output);
+        let bytes = self.output.len() - start;
+        self.output.truncate(start);
+        bytes
+    }
+
     /// Writes the head of a frame for a delivery of which `left` bytes are to come, and returns
     /// where the frame starts and how many of them it has room for.
     fn start_frame(
@@ -267,8 +287,7 @@ impl Outgoing<'_> {
         first: Option<&Delivery<'_>>,
         left: usize,
     ) -> (usize, usize) {
-        let state_bytes = first.and_then(|delivery| delivery.state).map(Encode::to_bytes);
-        let head_bytes = HEAD_BYTES + state_bytes.map_or(0, |bytes| bytes.len());
+        let head_bytes = HEAD_BYTES + self.state_bytes(first);
         // A head too large for the frame leaves the bytes to the frames that follow.
         let room = self.frame_limit.saturating_sub(head_bytes);
         let more = left > room;

@@ -17,7 +17,7 @@ use crate::connection_options::{Connect, Delivery as DeliveryOptions};
 use crate::failure::{Failure, Outcome};
 use crate::output::remark;
 use crate::stopwatch::now_ns;
-use crate::transacting::{self, STATE_BYTES, Transacting};
+use crate::transacting::{self, Transacting};
 
 /// See the module's documentation.
 pub(super) struct Outbound {
@@ -253,10 +253,11 @@ impl Outbound {
         let state = self.transacting.as_ref().and_then(|transacting| transacting.state(None));
         let state = state.as_ref();
         let delivery = Delivery { token: number, settled, state, ..Delivery::default() };
-        if state.is_none() && outgoing.fits(size) {
-            outgoing.send(number, settled, 0, &[head, group, body]);
-        } else if state.is_some() && outgoing.fits(size + STATE_BYTES) {
-            outgoing.deliver(&delivery, &[head, group, body]);
+        if outgoing.fits_as(&delivery, size) {
+            match state {
+                Some(_) => outgoing.deliver(&delivery, &[head, group, body]),
+                None => outgoing.send(number, settled, 0, &[head, group, body]),
+            };
         } else {
             let bytes = [head, group, body].concat();
             let first = bytes.len().min(BURST);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use mochila_engine::{AttachRequest, Delivery};
 use mochila_wire::performative::SenderSettleMode;
-use mochila_wire::{DeliveryState, Encode, Source, Target};
+use mochila_wire::{DeliveryState, Source, Target};
 
 use super::hand::Hand;
 use super::plan::SenderPlan;
@@ -175,9 +175,7 @@ impl Sender {
         if !settled {
             self.unsettled.insert(no);
         }
-        // The first frame has room for so much less.
-        let state_bytes = state.map_or(0, |state| state.to_bytes().len());
-        if !in_pieces && wire.fits(bytes.len() + state_bytes) {
+        if !in_pieces && wire.fits_as(&delivery, bytes.len()) {
             wire.deliver(&delivery, &[&bytes]);
             hand.ledger.sent(hand.connection, no, settled);
             return true;

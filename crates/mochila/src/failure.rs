@@ -37,6 +37,17 @@ impl Failure {
         Self::new("OptionError", detail)
     }
 
+    /// The command line cannot be read: what is wrong with it, without the lines about usage around it.
+    pub(crate) fn command_line(error: &clap::Error) -> Self {
+        let text = error.to_string();
+        let lines = text.lines().map(str::trim);
+        let about = lines.take_while(|line| !FOOTERS.iter().any(|footer| line.starts_with(footer)));
+        let words: Vec<&str> = about.flat_map(str::split_whitespace).collect();
+        let detail = words.join(" ").replace(" tip: ", "; ");
+        let detail = detail.strip_prefix("error: ").unwrap_or(&detail);
+        Self::option(format!("{detail}; --help lists what there is"))
+    }
+
     /// An address string that cannot be read, or asks for what AMQP 1.0 does not have.
     pub(crate) fn address(detail: impl fmt::Display) -> Self {
         Self::new("AddressError", detail)
@@ -48,6 +59,9 @@ impl fmt::Display for Failure {
         write!(f, "Failed: {}: {}", self.what, self.detail)
     }
 }
+
+/// What begins the lines that follow on what is wrong with a command line.
+const FOOTERS: [&str; 2] = ["Usage: ", "For more information"];
 
 impl std::error::Error for Failure {}
 

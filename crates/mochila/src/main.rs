@@ -31,6 +31,8 @@ mod yes_no;
 
 use std::process::ExitCode;
 
+use failure::Failure;
+
 /// Messages are allocated by one thread and freed by another, which other allocators do slowly.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -38,20 +40,27 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let invocation = match invocation::Invocation::parse_from(std::env::args_os()) {
         Ok(invocation) => invocation,
-        Err(error) => {
-            // Help and version are answers, not errors; everything else ends with status 1, as
-            // the older tools do.
-            let is_answered = error.print().is_ok() && !error.use_stderr();
-            return if is_answered { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-        }
+        Err(error) => return without_invocation(&error),
     };
     match invocation.run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if !failure.is_silent() {
-                output::remark(failure);
-            }
-            ExitCode::FAILURE
-        }
+        Err(failure) => fail(&failure),
     }
+}
+
+/// Ends a program whose command line asks for help, for the version, or for what there is not.
+fn without_invocation(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as NothingAsked;
+    if error.use_stderr() && error.kind() != NothingAsked {
+        return fail(&Failure::command_line(error));
+    }
+    let is_answered = error.print().is_ok() && !error.use_stderr();
+    if is_answered { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn fail(failure: &Failure) -> ExitCode {
+    if !failure.is_silent() {
+        output::remark(failure);
+    }
+    ExitCode::FAILURE
 }

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::Write;
 
 use crate::failure::Outcome;
+use crate::text::one_line;
 
 /// Prints text. Whoever reads it may stop before its end, as `head` does: then nothing is said.
 pub(crate) fn show(text: &str) -> Outcome {
@@ -13,8 +14,9 @@ pub(crate) fn show(text: &str) -> Outcome {
     Ok(())
 }
 
-/// Says something to whoever watches. If nobody does any more, the work goes on all the same: the
+/// Says something to whoever watches, on one line whatever is in a name. If nobody does any more, the work goes on all the same: the
 /// macros of the standard library would panic.
 pub(crate) fn remark(text: impl Display) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let text = text.to_string();
+    let _ = writeln!(std::io::stderr().lock(), "{}", one_line(&text));
 }

@@ -1,5 +1,6 @@
 //! AMQP values as people read them: `{a:1, b:[x, y]}`, as the older tools print them.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use mochila_wire::Value;
@@ -9,6 +10,18 @@ pub(crate) fn value_text(value: &Value) -> String {
     let mut text = String::new();
     write_value(&mut text, value);
     text
+}
+
+/// The text with what would end the line, or steer a terminal, written as in a Rust string.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let mut line = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() { line.extend(char.escape_default()) } else { line.push(char) }
+    }
+    line.into()
 }
 
 /// A moment as a date and a time of day, UTC, from milliseconds since the Unix epoch.
@@ -144,6 +157,11 @@ fn write_hex(text: &mut String, bytes: &[u8]) -> std::fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_stays_one_line_and_steers_no_terminal() {
+        assert_eq!(one_line("größer als\n\u{1b}[31m"), r"größer als\n\u{1b}[31m");
+    }
 
     #[test]
     fn a_moment_is_a_date_and_a_time_of_day() {

@@ -105,7 +105,8 @@ impl Client {
         if status.success() {
             return Ok(out);
         }
-        let detail = format!("{}: {status}\n[stdout]\n{out}\n[stderr]\n{err}[end]", self.shown);
+        let said: Vec<&str> = err.lines().chain(out.lines()).collect();
+        let detail = format!("{}: {status}: {}", self.shown, said.join("; "));
         Err(Failure::new("ClientError", detail))
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn start(shows_port: bool) -> Outcome {
     if reason.is_empty() {
         return Err(Failure::new("ServerError", "the broker ended before it was ready"));
     }
-    remark(reason.trim_end());
+    reason.lines().for_each(remark);
     Err(Failure::silent())
 }
 

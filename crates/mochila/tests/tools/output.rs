@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::broker::{Broker, Ran, unread};
+use crate::broker::{Broker, Ran, unread, words};
 
 #[test]
 fn reports_come_in_between_and_in_the_end() {
@@ -23,10 +23,12 @@ fn failures_name_what_and_why_on_standard_error() {
         ("receive -a 'q; {assert: always, node: {type: topic}}'", "Failed: "),
         ("config del queue nowhere", "Failed: NotFound: "),
         ("stat -q nowhere", "Failed: NotFound: "),
+        ("config del queue 'a\nb'", r"Failed: NotFound: "),
         ("config dance", "Failed: OptionError: 'dance' is not a command"),
     ] {
         let failure = broker.fails(line);
         assert!(failure.starts_with(expected), "{line}: {failure}");
+        assert_eq!(failure.lines().count(), 1, "{line}: {failure}");
     }
     let nobody = Command::new(env!("CARGO_BIN_EXE_mochila"))
         .args(["send", "-b", "127.0.0.1:1", "-a", "q"])
@@ -37,6 +39,30 @@ fn failures_name_what_and_why_on_standard_error() {
         "{}",
         nobody.stderr
     );
+}
+
+#[test]
+fn what_is_wrong_with_a_command_line_is_one_line_too() {
+    for (line, expected) in [
+        ("send", "the following required arguments were not provided: --address <ADDRESS>"),
+        ("send -a q --oops", "unexpected argument '--oops' found"),
+        ("receive -a q --forver", "a similar argument exists: '--forever'"),
+        ("send -a q --ttl soon", "invalid value 'soon' for '--ttl <msecs>'"),
+        ("config --limit-policy hope", "[possible values: none, reject, block, "),
+        ("stat", "the following required arguments were not provided: <--general|"),
+        ("stat -q -c", "cannot be used with"),
+        ("bench funel", "invalid value 'funel'"),
+        ("serve --prto 3", "a similar argument exists: '--port'"),
+        ("dance", "unrecognized subcommand 'dance'"),
+        ("send -a q --ttl 'a\n\nb'", r"invalid value 'a b' for '--ttl"),
+    ] {
+        let ran = Command::new(env!("CARGO_BIN_EXE_mochila")).args(words(line)).output().unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{line}");
+        let failure = String::from_utf8(ran.stderr).unwrap();
+        assert!(failure.starts_with("Failed: OptionError: "), "{line}: {failure}");
+        assert!(failure.contains(expected), "{line}: {failure}");
+        assert_eq!(failure.lines().count(), 1, "{line}: {failure}");
+    }
 }
 
 #[test]

@@ -460,6 +460,21 @@ fn two_brokers_do_not_share_the_data_directory_in_the_home_directory() {
 }
 
 #[test]
+fn a_temporary_directory_that_is_not_there_is_an_error_and_is_not_made() {
+    let nowhere = scratch("nowhere");
+    let mut command = serve(&["-p", "0", "--interface", "127.0.0.1", "--no-data-dir"]);
+    let output = command.env("TMPDIR", &nowhere).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    let last = text.lines().last().unwrap();
+    let expected =
+        format!("Failed: ServerError: large messages cannot be kept in {nowhere}, the temporary");
+    assert!(last.starts_with(&expected), "{text}");
+    assert!(last.contains("TMPDIR") && last.contains("No such file"), "{text}");
+    assert!(!std::fs::exists(&nowhere).unwrap());
+}
+
+#[test]
 fn what_keeps_a_broker_from_starting_is_said_and_is_a_failure() {
     let broker = Broker::start(&[]);
     let port = broker.port.to_string();

@@ -68,6 +68,14 @@ pub enum ServerError {
         /// What the system says.
         error: io::Error,
     },
+    /// There is no place for large messages.
+    #[error("large messages cannot be kept in {place}: {error}")]
+    LargeMessages {
+        /// The directory, and whose it is.
+        place: String,
+        /// What the system says.
+        error: io::Error,
+    },
     /// The system has no threads or descriptors left.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),

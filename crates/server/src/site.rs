@@ -18,9 +18,9 @@ use mochila_management::{Management, NodeFacts};
 use mochila_store::SpillDirectory;
 use mochila_wire::{Map, Now};
 use std::hash::{BuildHasher, RandomState};
-use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
+use std::{env, fs};
 use tracing::info;
 
 /// A server without its threads.
@@ -108,7 +108,7 @@ fn node(
     data_directory: Option<&DataDirectory>,
     name: String,
     now: Now,
-) -> io::Result<Node> {
+) -> Result<Node, ServerError> {
     let memory = Memory::read();
     let memory_limit_bytes = config.memory_limit_bytes.unwrap_or(memory.for_messages_bytes());
     let Memory { machine_bytes, group_bytes } = memory;
@@ -165,11 +165,17 @@ fn settings(config: &Config) -> Settings {
 }
 
 /// Where large messages are kept: in the data directory, or in the system's temporary directory if
-/// there is none.
-fn spill_directory(data_directory: Option<&DataDirectory>) -> io::Result<SpillDirectory> {
-    let path = data_directory.map_or_else(std::env::temp_dir, |directory| directory.join("spill"));
-    SpillDirectory::open(&path)
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+/// there is none. That one is not ours to make: a wrong `TMPDIR` is somebody's mistake.
+fn spill_directory(data_directory: Option<&DataDirectory>) -> Result<SpillDirectory, ServerError> {
+    let (path, whose) = match data_directory {
+        Some(directory) => (directory.join("spill"), ""),
+        None => (env::temp_dir(), ", the temporary directory (TMPDIR): there is no data directory"),
+    };
+    let made = if data_directory.is_some() { fs::create_dir_all(&path) } else { Ok(()) };
+    made.and_then(|()| SpillDirectory::open(&path)).map_err(|error| {
+        let place = format!("{}{whose}", path.display());
+        ServerError::LargeMessages { place, error }
+    })
 }
 
 /// A number that nobody can guess: the standard library seeds its hash maps with such.

@@ -1,7 +1,7 @@
 //! Messages that pass through a file because they are too large for memory.
 
 use mochila_broker::LargeBody;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -41,13 +41,12 @@ struct Usage {
 }
 
 impl SpillDirectory {
-    /// Uses a directory, which is made if it does not exist.
+    /// Uses a directory.
     ///
     /// # Errors
-    /// If it cannot be made, or no file can be made in it.
+    /// If there is none, or no file can be made in it.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = Self { path: path.into(), usage: Arc::default() };
-        fs::create_dir_all(&directory.path)?;
         directory.create().map(drop)?;
         Ok(directory)
     }
@@ -132,11 +131,12 @@ impl Drop for Spilled {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use tempfile::TempDir;
 
     fn directory() -> (TempDir, SpillDirectory) {
         let home = TempDir::new().unwrap();
-        let directory = SpillDirectory::open(home.path().join("spill")).unwrap();
+        let directory = SpillDirectory::open(home.path()).unwrap();
         (home, directory)
     }
 
@@ -207,8 +207,10 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_used_is_noticed_at_once() {
+    fn a_directory_that_cannot_be_used_is_noticed_at_once_and_none_is_made() {
         let home = TempDir::new().unwrap();
+        assert!(SpillDirectory::open(home.path().join("nowhere")).is_err());
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
         fs::write(home.path().join("file"), b"").unwrap();
         assert!(SpillDirectory::open(home.path().join("file/spill")).is_err());
     }

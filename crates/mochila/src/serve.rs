@@ -103,7 +103,7 @@ pub(crate) fn run(options: Options) -> Outcome {
     if config.daemon && !daemon::is_child() {
         return daemon::start(config.port == 0);
     }
-    let _log = Log::start(&config)?;
+    let log = Log::start(&config)?;
     if !config.ignored.is_empty() {
         warn!("these options mean nothing here and are ignored: {}", config.ignored.join(", "));
     }
@@ -121,7 +121,7 @@ pub(crate) fn run(options: Options) -> Outcome {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{}", server.port()).and_then(|()| out.flush())?;
     }
-    signals.stop(server.stopper())?;
+    signals.obey(log.reopening(), server.stopper())?;
     let broker = Arc::clone(server.broker());
     server.wait();
     match broker.statistics().msg_depth {

@@ -202,6 +202,42 @@ fn a_signal_that_comes_twice_at_once_is_one_request() {
 }
 
 #[test]
+fn a_hangup_opens_the_log_file_anew_and_ends_no_broker() {
+    let (log, moved) = (scratch("rotated.log"), scratch("rotated.log.1"));
+    let _ = (std::fs::remove_file(&log), std::fs::remove_file(&moved));
+    let mut broker = Broker::start(&["--auth", "no", "--log-to-file", &log]);
+    std::fs::rename(&log, &moved).unwrap();
+    broker.tool(&["config", "add", "queue", "before"]);
+    wait_for_text(&moved, "queue='before'");
+
+    broker.signal("HUP");
+    wait_for_text(&log, "the log file has been opened anew");
+    broker.tool(&["config", "add", "queue", "after"]);
+    wait_for_text(&log, "queue='after'");
+    assert!(!std::fs::read_to_string(&moved).unwrap().contains("after"));
+
+    std::fs::remove_file(&log).unwrap();
+    std::fs::create_dir(&log).unwrap();
+    broker.signal("HUP");
+    broker.serves();
+    std::fs::remove_dir(&log).unwrap();
+    broker.signal("HUP");
+    wait_for_text(&log, "opened anew");
+    broker.signal("TERM");
+    assert_eq!(broker.end(), Some(0));
+    let _ = (std::fs::remove_file(&log), std::fs::remove_file(&moved));
+}
+
+#[test]
+fn a_hangup_means_nothing_to_a_broker_without_log_file() {
+    let mut broker = Broker::start(&["--auth", "no"]);
+    broker.signal("HUP");
+    broker.serves();
+    broker.signal("TERM");
+    assert_eq!(broker.end(), Some(0));
+}
+
+#[test]
 fn a_broker_that_stops_says_how_many_messages_it_loses() {
     for (count, expected) in [(0, "INFO stopped"), (3, "WARN stopped; 3 messages")] {
         let log = scratch(&format!("lost-{count}.log"));

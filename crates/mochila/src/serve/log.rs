@@ -8,12 +8,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write, stderr};
 use std::os::fd::AsFd;
 use std::panic::{self, PanicHookInfo};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use mochila_server::Config;
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
 use super::backlog::Backlog;
@@ -21,7 +23,17 @@ use super::daemon;
 use crate::failure::{Failure, Outcome};
 
 /// The log; when it is dropped, what waits is written, if that is possible soon.
-pub(super) struct Log(Arc<Backlog>);
+pub(super) struct Log {
+    backlog: Arc<Backlog>,
+    reopening: Reopening,
+}
+
+/// Lets whoever moves log files away have a new one begun.
+#[derive(Clone, Default)]
+pub(super) struct Reopening {
+    path: Option<PathBuf>,
+    is_due: Arc<AtomicBool>,
+}
 
 impl Log {
     /// Sends log lines to standard error, or to the configured file.
@@ -37,25 +49,52 @@ impl Log {
             .with_writer(Arc::clone(&backlog))
             // It would complain on standard error, which may be full.
             .log_internal_errors(false);
-        let place = place(config)?;
+        let reopening = Reopening { path: config.log_to_file.clone(), ..Reopening::default() };
+        let place = place(reopening.path.as_deref())?;
         lines.init();
-        let written = Arc::clone(&backlog);
-        thread::Builder::new().name("log".into()).spawn(move || write_all(&written, place))?;
+        let (written, due) = (Arc::clone(&backlog), reopening.clone());
+        let writing = move || write_all(&written, place, &due);
+        thread::Builder::new().name("log".into()).spawn(writing)?;
         // By default a thread that panics says so on standard error.
         panic::set_hook(Box::new(tell));
-        Ok(Self(backlog))
+        Ok(Self { backlog, reopening })
+    }
+
+    pub(super) fn reopening(&self) -> Reopening {
+        self.reopening.clone()
+    }
+}
+
+impl Reopening {
+    /// Lines go to a file that is opened anew from now on.
+    pub(super) fn reopen(&self) {
+        if self.path.is_none() {
+            info!("SIGHUP opens the log file anew, and there is none");
+            return;
+        }
+        // Release: with the line that follows, whoever writes it sees this.
+        self.is_due.store(true, Ordering::Release);
+        info!("the log file has been opened anew");
+    }
+
+    /// What lines are written to from now on, if that is to be something else.
+    fn poll(&self) -> Option<Place> {
+        let path = self.path.as_deref().filter(|_| self.is_due.swap(false, Ordering::Acquire));
+        place(Some(path?)).map_err(|failure| warn!("the log goes on where it was: {failure}")).ok()
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
-        self.0.flush(PATIENCE);
+        self.backlog.flush(PATIENCE);
     }
 }
 
 /// What the lines are written to.
-fn place(config: &Config) -> Outcome<Box<dyn Write + Send>> {
-    Ok(match &config.log_to_file {
+type Place = Box<dyn Write + Send>;
+
+fn place(file: Option<&Path>) -> Outcome<Place> {
+    Ok(match file {
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);
             Box::new(file.map_err(|error| {
@@ -70,10 +109,13 @@ fn place(config: &Config) -> Outcome<Box<dyn Write + Send>> {
 }
 
 /// Writes lines as they come.
-fn write_all(backlog: &Backlog, mut place: impl Write) {
+fn write_all(backlog: &Backlog, mut place: Place, reopening: &Reopening) {
     let mut batch = Vec::new();
     loop {
         backlog.take(&mut batch);
+        if let Some(new) = reopening.poll() {
+            place = new;
+        }
         match place.write_all(&batch) {
             Ok(()) => {
                 let lost = backlog.written();

@@ -10,11 +10,12 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals as Arrivals;
 use tracing::info;
 
-use super::daemon;
+use super::log::Reopening;
 use crate::failure::Outcome;
 
-/// The signals that end the broker: the first lets connections end in order, the second ends the
-/// process, whatever any thread is doing or waiting for.
+/// The signals that the broker knows. Of those that end it the first lets connections end in order,
+/// the second ends the process, whatever any thread is doing or waiting for. SIGHUP never ends it: a
+/// terminal that closes is no reason to lose messages.
 pub(super) struct Signals {
     arrivals: Arrivals,
     /// The next signal ends the process, in the signal's handler.
@@ -24,34 +25,34 @@ pub(super) struct Signals {
 impl Signals {
     /// Receives signals from now on; they wait until somebody asks for them.
     pub(super) fn receive() -> Outcome<Self> {
-        // A terminal that closes does not end a broker that runs in the background.
-        let hangup = if daemon::is_child() { None } else { Some(SIGHUP) };
-        let ending = [SIGTERM, SIGINT].into_iter().chain(hangup);
         let is_last = Arc::default();
-        for signal in ending.clone() {
+        for signal in ENDING {
             flag::register_conditional_shutdown(signal, FAILURE, Arc::clone(&is_last))?;
         }
-        if hangup.is_none() {
-            flag::register(SIGHUP, Arc::default())?;
-        }
-        Ok(Self { arrivals: Arrivals::new(ending)?, is_last })
+        Ok(Self { arrivals: Arrivals::new(ENDING.into_iter().chain([SIGHUP]))?, is_last })
     }
 
-    /// Stops the server when a signal arrives.
-    pub(super) fn stop(mut self, stopper: Stopper) -> Outcome {
+    /// Does what signals ask for from now on: opens the log anew, or stops the server.
+    pub(super) fn obey(mut self, log: Reopening, stopper: Stopper) -> Outcome {
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            if self.arrivals.forever().next().is_some() {
+            for signal in self.arrivals.forever() {
+                if signal == SIGHUP {
+                    log.reopen();
+                    continue;
+                }
                 info!("stopping; a second signal stops at once");
                 stopper.stop();
                 std::thread::sleep(ECHO);
                 // SeqCst: what `flag` reads it with.
                 self.is_last.store(true, Ordering::SeqCst);
+                return;
             }
         })?;
         Ok(())
     }
 }
 
+const ENDING: [i32; 2] = [SIGTERM, SIGINT];
 const FAILURE: i32 = 1;
 
 /// A signal that follows this soon is the same request: `timeout` and some supervisors signal a

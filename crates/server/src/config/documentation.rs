@@ -76,6 +76,13 @@ Nothing that happens to the users file opens the broker:
 
 A broker without data directory (`no-data-dir`) and without `users-file` has no users and remembers
 none: whoever needs passwords there names a file.
+
+## Signals
+
+`SIGTERM` and `SIGINT` end the broker: clients are told, and what they have said is heard. A second one
+ends it at once. `SIGHUP` opens the file of `log-to-file` anew, for whoever moves log files away; it never
+ends a broker, also when its terminal closes. The users file is read again by itself. Other settings are
+read at the start; what queues may hold is changed while the broker runs (`UPDATE` of a queue).
 ";
 
 #[cfg(test)]

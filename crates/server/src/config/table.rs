@@ -392,7 +392,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         Takes::Nothing,
         no_data_dir,
         "Use no data directory. Large messages then pass through files in the system's temporary \
-         directory"
+         directory (TMPDIR), which has to exist"
     ),
     setting!(
         @ Process,
@@ -411,7 +411,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         "log-to-file",
         FILE,
         log_to_file,
-        "File that log lines are added to, instead of standard error"
+        "File that log lines are added to, instead of standard error; SIGHUP opens it anew"
     ),
     setting!(
         Process,

@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mochila_broker::{
-    Batch, BatchBuilder, Budget, Enqueued, Exchange, Fault, LargeBody, MessageMeta, Origin,
+    Batch, BatchBuilder, Claim, Enqueued, Exchange, Fault, LargeBody, MessageMeta, Origin,
     Published, Refusal, Rejected, Routing, SharedQueue, Wakeups,
 };
 use mochila_engine::{Connection as Engine, LinkId, SessionId};
@@ -160,8 +160,6 @@ impl Sender {
 
 /// What came of a batch.
 pub(crate) struct Landed {
-    /// The link it came from, which may have room for credit.
-    pub(crate) link: LinkId,
     /// Something was rejected for want of room.
     pub(crate) is_refused: bool,
     /// The queue, or every queue that messages went to, gives no credit now.
@@ -226,6 +224,11 @@ impl Arrivals {
         }
     }
 
+    /// The link that the messages collected so far have come on, if there are some.
+    pub(crate) fn link(&self) -> Option<LinkId> {
+        self.to.as_ref().map(|route| route.link)
+    }
+
     /// How many messages have been collected.
     pub(crate) fn len(&self) -> usize {
         self.builder.len()
@@ -238,19 +241,18 @@ impl Arrivals {
         buffer: &[u8],
         landing: Landing<'_>,
     ) -> Option<Landed> {
-        let Landing { budget, engine, transactions, wakeups } = landing;
+        let Landing { claim, engine, transactions, wakeups } = landing;
         let route = self.to.take()?;
         self.builder.set_origin(Origin::new(route.connection, now));
         let deliveries = &self.deliveries;
         let mut landed = Landed {
-            link: route.link,
             is_refused: true,
             is_closed: true,
             closed: None,
             message_bytes: 0,
             published: None,
         };
-        match self.builder.finish(buffer, budget) {
+        match self.builder.finish_on(buffer, claim) {
             Ok(batch) => {
                 landed.message_bytes = batch.bytes() / (batch.len() as u64).max(1);
                 let (fates, published, woken) =
@@ -286,7 +288,8 @@ impl Arrivals {
 
 /// What a batch meets where it is enqueued.
 pub(crate) struct Landing<'a> {
-    pub(crate) budget: &'a Arc<Budget>,
+    /// The memory that is kept for its sender.
+    pub(crate) claim: &'a mut Claim,
     pub(crate) engine: &'a mut Engine,
     pub(crate) transactions: &'a mut Transactions,
     pub(crate) wakeups: &'a mut Wakeups,

@@ -1,15 +1,16 @@
 use std::sync::Arc;
 
 use mochila_broker::{
-    Fault, MessageMeta, ProducerId, Published, Publisher, Refusal, SharedQueue, Waker, Wakeups,
-    Want,
+    Claim, Fault, MessageMeta, ProducerId, Published, Publisher, Refusal, SharedQueue, Waker,
+    Wakeups,
 };
-use mochila_engine::{self as engine, LinkId, TransferEvent};
+use mochila_engine::{LinkId, TransferEvent};
 use mochila_wire::performative::ReceiverSettleMode;
 use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
 use crate::arrival::{Answer, Arrival, Landing, Place, Route, Sender};
 use crate::connection::Connection;
+use crate::credit::Credit;
 use crate::inspection::{self, Inspection};
 use crate::node::{COORDINATOR, MANAGEMENT};
 use crate::partial::{LARGE_BYTES, PartError, Partial};
@@ -25,10 +26,7 @@ pub(crate) struct Incoming {
     pub(crate) owns_node: bool,
     /// Who settles first, where a delivery does not say.
     pub(crate) settle_mode: ReceiverSettleMode,
-    /// How large the messages are that come, the large ones remembered for a while.
-    pub(crate) message_bytes: u64,
-    /// A message was rejected for want of room, and there has been no credit since.
-    pub(crate) was_refused: bool,
+    pub(crate) credit: Credit,
 }
 
 /// Where the messages of a link go.
@@ -165,31 +163,35 @@ impl Connection {
     /// Enqueues the messages collected so far, and gives their sender credit again.
     pub(crate) fn enqueue_arrivals(&mut self, now: Now, buffer: &[u8], scratch: &mut Scratch) {
         let arrivals = &mut scratch.arrivals;
-        let budget = self.node.broker.budget();
         let count = arrivals.len();
+        let Some(link) = arrivals.link() else { return };
+        let mut unclaimed;
+        let claim = match self.links.incoming(link) {
+            Some(incoming) => &mut incoming.credit.claim,
+            None => {
+                unclaimed = Claim::nothing(self.node.broker.budget());
+                &mut unclaimed
+            }
+        };
         let ends = Landing {
-            budget,
+            claim,
             engine: &mut self.engine,
             transactions: &mut self.transactions,
             wakeups: &mut scratch.wakeups,
         };
-        let landed = arrivals.enqueue(now, buffer, ends);
-        let Some(landed) = landed else { return };
-        let link = landed.link;
+        let Some(landed) = arrivals.enqueue(now, buffer, ends) else { return };
         self.count_received(link, count);
         let published = landed.published.as_ref();
         let is_stopped = published.is_some_and(|published| self.note_published(link, published));
         let Some(incoming) = self.links.incoming(link) else { return };
-        incoming.note_size(landed.message_bytes);
-        let message_bytes = incoming.message_bytes;
-        incoming.was_refused |= landed.is_refused;
+        incoming.credit.note_landed(landed.message_bytes, landed.is_refused);
         let is_closed = landed.is_closed || is_stopped;
         if let Destination::Anonymous(relay) = &mut incoming.destination {
             let waker = || Waker::new(Arc::clone(&self.waker), link.index() as u32);
             scratch.wakeups.merge(relay.note_landed(now, landed.closed, waker));
         }
-        if landed.is_refused || is_closed || message_bytes >= LARGE_BYTES {
-            self.lower_credit(now, link, message_bytes, scratch);
+        if landed.is_refused || is_closed || incoming.credit.has_large_messages() {
+            self.lower_credit(now, link, 0, scratch);
         }
         self.grant_credit(now, link, scratch);
     }
@@ -200,75 +202,6 @@ impl Connection {
         let Destination::Exchange(publisher) = &mut incoming.destination else { return false };
         publisher.note(published);
         publisher.is_stopped()
-    }
-
-    /// Tops up a sender's credit once half of it is used, if its queue lets it; detaches it if the
-    /// queue is gone.
-    pub(crate) fn grant_credit(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
-        let window = self.node.settings.credit_window;
-        let Some(credit) = self.engine.link(id).map(engine::Link::credit) else { return };
-        if self.links.incoming(id).is_some_and(|incoming| incoming.destination.is_gone()) {
-            return self.node_gone(now, id, scratch);
-        }
-        if credit <= window / 2
-            && let Some(granted) = self.allowance(now, id, 0, scratch)
-            && granted > credit
-        {
-            self.engine.grant(id, granted);
-        }
-        self.note_state(now, id);
-    }
-
-    /// Takes credit back that is more than the queue has room for. What is under way on it is taken
-    /// all the same: so it is done early, and not when it has been used up.
-    fn lower_credit(&mut self, now: Now, id: LinkId, message_bytes: u64, scratch: &mut Scratch) {
-        let Some(credit) = self.engine.link(id).map(engine::Link::credit) else { return };
-        if credit == 0 {
-            return;
-        }
-        if let Some(granted) = self.allowance(now, id, message_bytes, scratch)
-            && granted < credit
-        {
-            self.engine.grant(id, granted);
-        }
-    }
-
-    /// How much credit a sender may have whose messages are as large as those before, or larger;
-    /// with none it is woken when it may have some.
-    fn allowance(
-        &mut self,
-        now: Now,
-        id: LinkId,
-        message_bytes: u64,
-        scratch: &mut Scratch,
-    ) -> Option<u32> {
-        let window = self.node.settings.credit_window;
-        let incoming = self.links.incoming(id)?;
-        let message_bytes = incoming.message_bytes.max(message_bytes);
-        let want = Want { credit: window, message_bytes, was_refused: incoming.was_refused };
-        let granted = match &mut incoming.destination {
-            Destination::Queue { queue, producer } => {
-                let (granted, wakeups) = queue.grant(now, *producer, &want);
-                scratch.wakeups.merge(wakeups);
-                granted
-            }
-            Destination::Exchange(publisher) => {
-                let (granted, wakeups) = publisher.grant(now, &want);
-                scratch.wakeups.merge(wakeups);
-                granted
-            }
-            Destination::Anonymous(relay) => {
-                let (granted, wakeups) = relay.grant(now, &want);
-                scratch.wakeups.merge(wakeups);
-                if relay.next_timeout_ms().is_some() && !self.held.contains(&id) {
-                    self.held.push(id);
-                }
-                granted
-            }
-            Destination::Management | Destination::Coordinator { .. } => window,
-        };
-        incoming.was_refused &= granted == 0;
-        Some(granted)
     }
 
     /// Takes in a frame that is not a whole delivery.
@@ -295,7 +228,8 @@ impl Connection {
             }
         };
         partial.sender.settled |= transfer.settled;
-        match partial.append(now, &buffer[transfer.payload()], &self.node) {
+        let claim = &mut incoming.credit.claim;
+        match partial.append(now, &buffer[transfer.payload()], &self.node, claim) {
             Ok(()) => {}
             Err(PartError::TooLarge { limit }) => {
                 let error = AmqpError::new(
@@ -324,7 +258,7 @@ impl Connection {
             return self.lower_credit(now, sender.link, guess, scratch);
         }
         let sender = partial.sender;
-        match partial.finish() {
+        match partial.finish(claim) {
             Ok(arrival) => self.arrive(now, buffer, sender, arrival, scratch),
             Err(error) => self.refuse_delivery(now, sender, error, scratch),
         }
@@ -385,7 +319,7 @@ impl Connection {
 
 impl Destination {
     /// Whether it is a node that has been deleted.
-    fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         match self {
             Destination::Queue { queue, .. } => queue.is_deleted(),
             Destination::Exchange(publisher) => publisher.exchange().is_deleted(),
@@ -429,13 +363,6 @@ impl Destination {
 }
 
 impl Incoming {
-    /// Messages of this size come.
-    fn note_size(&mut self, message_bytes: u64) {
-        // One small message among large ones is not the end of them.
-        let remembered = self.message_bytes - self.message_bytes / 8;
-        self.message_bytes = message_bytes.max(remembered);
-    }
-
     /// The link is gone.
     pub(crate) fn give_up(self, now: Now, wakeups: &mut Wakeups) {
         match self.destination {

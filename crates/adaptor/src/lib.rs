@@ -6,6 +6,7 @@
 mod arrival;
 mod connection;
 mod coordinator;
+mod credit;
 mod incoming;
 mod inspection;
 mod large;

@@ -53,6 +53,13 @@ pub struct Settings {
     pub verify_user_id: bool,
 }
 
+impl Settings {
+    /// How much memory the bytes of a message of this size may need, whose rest goes to a file.
+    pub(crate) fn in_memory(&self, message_bytes: u64) -> u64 {
+        message_bytes.min(self.large_message_bytes as u64)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use mochila_broker::{Budget, Reservation};
+use mochila_broker::{Budget, Claim, Reservation};
 use mochila_wire::section::{self, StreamScanner};
 use mochila_wire::{AmqpError, Now, Sections, condition};
 
@@ -67,7 +67,14 @@ impl Partial {
         }
     }
 
-    pub(crate) fn append(&mut self, now: Now, part: &[u8], node: &Node) -> Result<(), PartError> {
+    /// Takes in another part, in memory that has been kept for its sender as far as that is enough.
+    pub(crate) fn append(
+        &mut self,
+        now: Now,
+        part: &[u8],
+        node: &Node,
+        claim: &mut Claim,
+    ) -> Result<(), PartError> {
         let settings = &node.settings;
         if !part.is_empty() {
             self.came_ms = now.mono_ms;
@@ -79,8 +86,7 @@ impl Partial {
         if let Some(large) = &mut self.large {
             return large.append(part).map_err(PartError::Rejected);
         }
-        let budget = node.broker.budget();
-        let reserved = budget.reserve(part.len() as u64);
+        let reserved = claim.take(part.len() as u64);
         self.bytes.extend_from_slice(part);
         let is_early = self.bytes.len() >= self.early_bytes;
         match reserved {
@@ -91,7 +97,7 @@ impl Partial {
         }
         if self.bytes.len() >= settings.large_message_bytes {
             self.spill(node).map_err(PartError::Rejected)?;
-        } else if is_early && budget.is_short() && self.spill(node).is_err() {
+        } else if is_early && node.broker.budget().is_short() && self.spill(node).is_err() {
             // There is memory for it still; it is not tried again with every frame.
             self.early_bytes = self.bytes.len() * 2;
         }
@@ -137,7 +143,9 @@ impl Partial {
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Result<Arrival, AmqpError> {
+    /// All of it has come. What it has of the memory is kept until it is enqueued.
+    pub(crate) fn finish(self, claim: &mut Claim) -> Result<Arrival, AmqpError> {
+        claim.put_back(self.reserved);
         match self.large {
             None => Ok(Arrival::Owned(self.bytes)),
             Some(large) => {

@@ -14,6 +14,7 @@ use mochila_wire::terminus::{
 use mochila_wire::{AmqpError, DeliveryState, Map, Now, Source, Symbol, Target, TargetArchetype};
 
 use crate::connection::Connection;
+use crate::credit::Credit;
 use crate::incoming::{Destination, Incoming};
 use crate::links::{End, Slot};
 use crate::node::{EVENTS, MANAGEMENT};
@@ -260,8 +261,7 @@ impl Connection {
             partial: None,
             owns_node,
             settle_mode,
-            message_bytes: 0,
-            was_refused: false,
+            credit: Credit::new(self.node.broker.budget()),
         });
         self.insert_link(id, end, record, scratch);
         self.grant_credit(now, id, scratch);
@@ -283,8 +283,7 @@ impl Connection {
             partial: None,
             owns_node: false,
             settle_mode,
-            message_bytes: 0,
-            was_refused: false,
+            credit: Credit::new(self.node.broker.budget()),
         });
         self.insert_link(id, end, record, scratch);
         self.grant_credit(now, id, scratch);

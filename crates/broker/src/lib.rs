@@ -29,7 +29,7 @@ mod transaction;
 mod wake;
 mod wheel;
 
-pub use budget::{Budget, OverLimit, Reservation};
+pub use budget::{Budget, Claim, OverLimit, Reservation};
 pub use error::QueueError;
 pub use events::{Event, EventKind, Feed, Severity, ToldEvent};
 pub use exchange::{

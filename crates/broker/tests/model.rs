@@ -7,7 +7,7 @@
 #![allow(dead_code, unused_imports, missing_docs, unreachable_pub)]
 #![allow(clippy::unwrap_used, clippy::wrong_self_convention)]
 
-#[path = "../src/budget.rs"]
+#[path = "../src/budget/mod.rs"]
 mod budget;
 #[path = "../src/error.rs"]
 mod error;

@@ -35,6 +35,17 @@ fn send_all(bench: &mut Bench, sender: Link, bytes: &[u8], most: u32) -> u32 {
     sent
 }
 
+/// Writes messages as long as there is credit and the session's window is open, before the node
+/// reads any of them.
+fn write_all(bench: &mut Bench, sender: Link, bytes: &[u8], most: u32) -> u32 {
+    let mut sent = 0;
+    while sent < most && bench.credit(sender) > 0 && bench.may_begin(sender) {
+        bench.post(sender, &Default::default(), bytes);
+        sent += 1;
+    }
+    sent
+}
+
 /// Takes one message and accepts it.
 fn consume_one(bench: &mut Bench, receiver: Link) {
     bench.grant(receiver, 1);
@@ -160,6 +171,84 @@ fn one_queue_that_is_read_goes_on_for_ever_beside_twenty_full_ones() {
     }
     assert_eq!(expect_accepted(&mut bench, sender), 1_000);
     assert!(unread.iter().all(|sender| bench.credit(*sender) == 0));
+}
+
+#[test]
+fn many_who_use_all_their_credit_at_once_are_all_let_in() {
+    for (limit_mib, senders, message_bytes) in
+        [(8, 40, 2_000), (8, 40, 200), (8, 10, 20_000), (32, 6, 2_000), (64, 20, 10_000)]
+    {
+        println!("{limit_mib} MiB, {senders} senders of {message_bytes} bytes");
+        let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = limit_mib << 20);
+        let client = bench.client();
+        let (busy, receiver) = (bench.sender(client, "busy"), bench.receiver(client, "busy", 0));
+        let unread: Vec<_> =
+            (0..senders).map(|number| bench.sender(client, &format!("unread-{number}"))).collect();
+        let body = bytes_of(message_bytes);
+        let mut rounds = 0;
+        while unread.iter().any(|sender| bench.credit(*sender) > 0) {
+            // Nothing is read from the wire before all of them have written what they may.
+            let sent: u32 =
+                unread.iter().map(|sender| write_all(&mut bench, *sender, &body, 100_000)).sum();
+            bench.run();
+            assert!(sent > 0 && rounds < 100_000, "it comes to an end");
+            rounds += 1;
+            assert!(bench.credit(busy) > 0, "held back in round {rounds}");
+            bench.deliver(busy, &Default::default(), &body);
+            consume_one(&mut bench, receiver);
+        }
+        let budget = bench.node.broker.budget();
+        assert_eq!(budget.refused(), 0, "{budget:?}");
+        let most = budget.limit().unwrap();
+        assert!(budget.used() > most / 2, "and they have filled it: {budget:?}");
+        assert_eq!(expect_accepted(&mut bench, busy), rounds);
+        for sender in unread {
+            expect_accepted(&mut bench, sender);
+        }
+    }
+}
+
+#[test]
+fn a_sender_whose_messages_become_larger_has_less_credit() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 64 << 20);
+    let client = bench.client();
+    let (sender, receiver) = (bench.sender(client, "q"), bench.receiver(client, "q", 0));
+    let mut credit = Vec::new();
+    for bytes in [100, 100, 100, 10_000, 10_000, 100_000, 100_000] {
+        bench.deliver(sender, &Default::default(), &bytes_of(bytes));
+        consume_one(&mut bench, receiver);
+        credit.push(bench.credit(sender));
+    }
+    assert!(credit[1] > 500 && credit[4] < 50 && credit[6] < 4 && credit[6] > 0, "{credit:?}");
+}
+
+#[test]
+fn senders_that_never_send_hold_up_nobody() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 8 << 20);
+    let client = bench.client();
+    // All of them have shown how large their messages are.
+    let idle: Vec<_> =
+        (0..500).map(|number| bench.sender(client, &format!("idle-{number}"))).collect();
+    for (number, sender) in idle.iter().enumerate() {
+        bench.deliver(*sender, &Default::default(), &bytes_of(10_000));
+        let receiver = bench.receiver(client, &format!("idle-{number}"), 0);
+        consume_one(&mut bench, receiver);
+        assert!(bench.credit(*sender) > 0, "{number}");
+    }
+    let budget = bench.node.broker.budget();
+    assert!(budget.used() < 1 << 20 && budget.claimed() <= 2 << 20, "{budget:?}");
+    let sender = bench.sender(client, "q");
+    for number in 0..3_000 {
+        assert!(bench.credit(sender) > 0, "there is memory for message {number}");
+        bench.post(sender, &Default::default(), &bytes_of(1_000));
+        if bench.credit(sender) == 0 {
+            bench.run();
+        }
+    }
+    bench.run();
+    assert_eq!(expect_accepted(&mut bench, sender), 3_000);
+    bench.close(client);
+    assert_eq!(bench.node.broker.budget().claimed(), 0);
 }
 
 #[test]

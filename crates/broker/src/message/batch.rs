@@ -3,7 +3,7 @@
 use super::{
     Head, LargeBody, MessageMeta, MessageName, MessageNames, NO_OVERLAY, Origin, Overlay, Segment,
 };
-use crate::budget::{Budget, OverLimit, Reservation};
+use crate::budget::{Budget, Claim, OverLimit, Reservation};
 use crate::messages::Flags;
 use crate::queue::{Enqueued, Refusal, Rejected};
 use crate::selector::SelectorInput;
@@ -154,6 +154,11 @@ impl BatchBuilder {
     /// that a visit allocates nothing but the segments.
     pub fn finish(&mut self, buffer: &[u8], budget: &Arc<Budget>) -> Result<&mut Batch, OverLimit> {
         self.finish_with(buffer, |bytes| budget.reserve(bytes))
+    }
+
+    /// The same with memory that has been kept for the sender, as far as that is enough.
+    pub fn finish_on(&mut self, buffer: &[u8], claim: &mut Claim) -> Result<&mut Batch, OverLimit> {
+        self.finish_with(buffer, |bytes| claim.take(bytes))
     }
 
     /// The same for what the node itself tells an operator.
@@ -499,6 +504,11 @@ fn run_end(pending: &[Pending], start: usize) -> usize {
             && pending.meta.message_format == format
     });
     start + shared.count().max(1)
+}
+
+/// What a message of so many bytes takes of the node's memory if it comes alone.
+pub(crate) fn cost_of_one(message_bytes: u64) -> u64 {
+    message_bytes.saturating_add(MESSAGE_COST + SEGMENT_COST)
 }
 
 /// A segment of many messages is at most this large, so that little memory hangs on one of them.

@@ -23,7 +23,7 @@ pub use segment::Segment;
 pub use stamps::Added;
 pub use taken::{Delivery, Taken};
 
-pub(crate) use batch::Incoming;
+pub(crate) use batch::{Incoming, cost_of_one};
 pub(crate) use head::Head;
 pub(crate) use name::{MessageName, MessageNames};
 pub(crate) use stamps::Stamps;

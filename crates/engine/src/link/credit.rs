@@ -101,7 +101,7 @@ impl ReceiverCredit {
             return false;
         }
         self.lapse(at);
-        let outstanding = self.credit.saturating_add(self.spare);
+        let outstanding = self.outstanding();
         let spare = outstanding.saturating_sub(credit);
         if credit < self.credit {
             self.told_at = None;
@@ -112,6 +112,11 @@ impl ReceiverCredit {
         self.credit = credit;
         self.drain = drain;
         true
+    }
+
+    /// How many deliveries may still come at most.
+    pub(crate) fn outstanding(&self) -> u32 {
+        self.credit.saturating_add(self.spare)
     }
 
     /// The credit is being told in a flow; what comes with this transfer frame of the session, or a

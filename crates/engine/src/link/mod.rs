@@ -193,6 +193,15 @@ impl Link {
         }
     }
 
+    /// How many deliveries may still come: what there is credit for, and what was sent before a
+    /// sender learned that it has less; on a sending end, what it has credit for.
+    pub fn outstanding(&self) -> u32 {
+        match &self.end {
+            End::Sender(sender) => sender.credit.credit,
+            End::Receiver(receiver) => receiver.credit.outstanding(),
+        }
+    }
+
     /// How many messages wait at the sender, as far as it has said.
     pub fn available(&self) -> u32 {
         match &self.end {

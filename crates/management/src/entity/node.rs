@@ -94,6 +94,12 @@ const ATTRIBUTES: &[Attribute<()>] = &[
     Attribute::new("memoryPeakBytes", "ulong", "The most they have taken.", |(), scope| {
         scope.broker().budget().peak().into()
     }),
+    Attribute::new(
+        "memoryClaimedBytes",
+        "ulong",
+        "Memory that is kept for messages for which senders have credit.",
+        |(), scope| scope.broker().budget().claimed().into(),
+    ),
     Attribute::new("memoryLimitBytes", "ulong", "The most they may take; null for any.", {
         |(), scope| scope.broker().budget().limit().into()
     }),

@@ -110,8 +110,9 @@ impl World {
             let Some(numbers) = self.statistics(&queue) else { continue };
             // A queue may hold so much as long as the node has a part of that free.
             let needed = numbers.memory_bytes / 4;
+            let taken = budget.used() + budget.claimed();
             let has_memory =
-                budget.soft_limit().is_none_or(|soft| budget.used() + needed <= soft - soft / 64);
+                budget.soft_limit().is_none_or(|soft| taken + needed <= soft - soft / 64);
             let is_full = numbers.flow_stopped > numbers.memory_stopped;
             assert!(
                 is_full || !has_memory,

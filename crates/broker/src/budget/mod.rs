@@ -1,5 +1,11 @@
 //! The memory of the node: reserved before it is used, given back by `Drop`.
 
+mod claim;
+mod reservation;
+
+pub use claim::Claim;
+pub use reservation::Reservation;
+
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use mochila_wire::{AmqpError, condition};
@@ -33,7 +39,11 @@ pub struct Budget {
     resume: AtomicU64,
     /// Bytes in use, and in the top bit whether anybody stands in the line. One word, so that
     /// whoever gives back the decisive byte and whoever joins the line cannot miss each other.
-    used: AtomicU64,
+    ///
+    /// What is kept for what senders have credit for is among them; see [`Claim`].
+    taken: AtomicU64,
+    /// How much of it is only kept.
+    claimed: AtomicU64,
     peak: AtomicU64,
     refused: AtomicU64,
     /// Memory has come back for those who wait.
@@ -96,7 +106,8 @@ impl Budget {
             limit: AtomicU64::new(MOST),
             soft_limit: AtomicU64::new(MOST),
             resume: AtomicU64::new(0),
-            used: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            claimed: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             resume_due: AtomicBool::new(false),
@@ -138,25 +149,31 @@ impl Budget {
     }
 
     fn reserve_up_to(self: &Arc<Self>, most: u64, bytes: u64) -> Result<Reservation, OverLimit> {
+        let Some(charged) = self.charge_up_to(most, bytes) else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(OverLimit { bytes, limit: self.limit.load(Ordering::Relaxed) });
+        };
+        self.note_peak(charged.saturating_sub(self.claimed()));
+        Ok(Reservation::new(self, bytes))
+    }
+
+    /// Charges `bytes` and says how much that makes, or charges nothing if it would be more than
+    /// `most`.
+    fn charge_up_to(&self, most: u64, bytes: u64) -> Option<u64> {
         // Relaxed: the counter guards no other memory; only its own value matters.
-        let mut word = self.used.load(Ordering::Relaxed);
+        let mut word = self.taken.load(Ordering::Relaxed);
         loop {
-            let used = word & MOST;
-            if bytes > most || used > most - bytes {
-                self.refused.fetch_add(1, Ordering::Relaxed);
-                return Err(OverLimit { bytes, limit: self.limit.load(Ordering::Relaxed) });
+            if bytes > most || word & MOST > most - bytes {
+                return None;
             }
             let charged = word + bytes;
-            match self.used.compare_exchange_weak(
+            match self.taken.compare_exchange_weak(
                 word,
                 charged,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => {
-                    self.note_peak(charged & MOST);
-                    return Ok(Reservation { budget: Arc::clone(self), bytes });
-                }
+                Ok(_) => return Some(charged & MOST),
                 Err(current) => word = current,
             }
         }
@@ -165,14 +182,19 @@ impl Budget {
     /// Charges `bytes` whatever the limit: for memory that replaces more memory at once, or that
     /// something already accepted needs.
     pub fn charge(self: &Arc<Self>, bytes: u64) -> Reservation {
-        let word = self.used.fetch_add(bytes, Ordering::Relaxed);
-        self.note_peak((word & MOST) + bytes);
-        Reservation { budget: Arc::clone(self), bytes }
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+        self.note_peak(self.used());
+        Reservation::new(self, bytes)
     }
 
     /// Bytes in use.
     pub fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed) & MOST
+        self.taken().saturating_sub(self.claimed())
+    }
+
+    /// Bytes in use, or kept for what senders have credit for.
+    fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed) & MOST
     }
 
     /// The hard limit in bytes; `None` without limit.
@@ -187,7 +209,7 @@ impl Budget {
 
     /// True above the soft limit: whoever can do with less memory should.
     pub fn is_short(&self) -> bool {
-        self.used() > self.soft_limit.load(Ordering::Relaxed)
+        self.taken() > self.soft_limit.load(Ordering::Relaxed)
     }
 
     /// The most bytes that were ever in use.
@@ -213,7 +235,7 @@ impl Budget {
 
     /// True if producers that have waited because their queue holds so much may go on.
     pub(crate) fn may_go_on(&self, held: u64) -> bool {
-        self.used() <= self.level(held)
+        self.taken() <= self.level(held)
     }
 
     /// How many bytes more a queue that holds so much may take before it has its share.
@@ -242,7 +264,7 @@ impl Budget {
         self.note_resume(&waiting);
         // From here on whoever brings the use down to the level sees the bit, and with it the
         // level, which was written before (release here, acquire in `give_back`).
-        let word = self.used.fetch_or(WAITING, Ordering::Release);
+        let word = self.taken.fetch_or(WAITING, Ordering::Release);
         if word & MOST > self.level(held) {
             return Some(place);
         }
@@ -274,15 +296,15 @@ impl Budget {
         let mut waiting = lock(&self.waiting);
         // Acquire: whoever set it has given memory back before, and that has to be seen below.
         self.resume_due.swap(false, Ordering::Acquire);
-        let used = self.used();
+        let taken = self.taken();
         let most = self.free() / PRODUCER_BYTES + 1;
         while (wakeups.len() as u64) < most {
             let first = waiting.line.first_entry();
-            let Some(first) = first.filter(|it| used <= self.level(it.key().held)) else { break };
+            let Some(first) = first.filter(|it| taken <= self.level(it.key().held)) else { break };
             wakeups.push(first.remove());
         }
         self.tidy(&waiting);
-        if waiting.least_held().is_some_and(|held| used <= self.level(held)) {
+        if waiting.least_held().is_some_and(|held| taken <= self.level(held)) {
             self.resume_due.store(true, Ordering::Relaxed);
         }
         wakeups
@@ -290,12 +312,12 @@ impl Budget {
 
     /// What is free below the soft limit.
     fn free(&self) -> u64 {
-        self.soft_limit.load(Ordering::Relaxed).saturating_sub(self.used())
+        self.soft_limit.load(Ordering::Relaxed).saturating_sub(self.taken())
     }
 
     /// How much one queue may hold.
     fn share(&self) -> u64 {
-        let reserve = self.reach().saturating_sub(self.used());
+        let reserve = self.reach().saturating_sub(self.taken());
         self.free().saturating_mul(SHARE).saturating_add(reserve / RESERVE_SHARES)
     }
 
@@ -325,7 +347,7 @@ impl Budget {
     fn tidy(&self, waiting: &Waiting) {
         self.note_resume(waiting);
         if waiting.line.is_empty() {
-            self.used.fetch_and(MOST, Ordering::Relaxed);
+            self.taken.fetch_and(MOST, Ordering::Relaxed);
         }
     }
 
@@ -336,7 +358,7 @@ impl Budget {
 
     fn give_back(&self, bytes: u64) {
         // Acquire: see `wait`.
-        let word = self.used.fetch_sub(bytes, Ordering::Acquire);
+        let word = self.taken.fetch_sub(bytes, Ordering::Acquire);
         debug_assert!(word & MOST >= bytes, "more was given back than had been reserved");
         if word & WAITING != 0 && (word & MOST) - bytes <= self.resume.load(Ordering::Relaxed) {
             // Release: see `resume`.
@@ -375,73 +397,6 @@ impl fmt::Debug for Budget {
     }
 }
 
-/// Memory that has been reserved; it goes back when this is dropped.
-#[must_use = "the memory goes back at once when the reservation is dropped"]
-pub struct Reservation {
-    budget: Arc<Budget>,
-    bytes: u64,
-}
-
-impl Reservation {
-    /// A reservation of nothing, for others to be merged into.
-    pub fn nothing(budget: &Arc<Budget>) -> Reservation {
-        Reservation { budget: Arc::clone(budget), bytes: 0 }
-    }
-
-    /// Gives back all but `bytes`; at most what is there.
-    pub fn shrink_to(&mut self, bytes: u64) {
-        drop(self.split(self.bytes.saturating_sub(bytes)));
-    }
-
-    /// Makes it as much as is needed, whatever the limit; not byte by byte.
-    pub(crate) fn follow(&mut self, bytes: u64) {
-        if bytes > self.bytes {
-            let more = self.budget.charge(bytes - self.bytes + PAID_AHEAD);
-            self.merge(more);
-        } else if self.bytes - bytes > 2 * PAID_AHEAD || bytes == 0 && self.bytes > 0 {
-            let ahead = if bytes == 0 { 0 } else { PAID_AHEAD };
-            self.shrink_to(bytes + ahead);
-        }
-    }
-
-    /// Where it comes from.
-    pub(crate) fn budget(&self) -> &Arc<Budget> {
-        &self.budget
-    }
-
-    /// How much is reserved.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Takes `bytes` out into a reservation of their own; at most what is there.
-    pub fn split(&mut self, bytes: u64) -> Reservation {
-        let bytes = bytes.min(self.bytes);
-        self.bytes -= bytes;
-        Reservation { budget: Arc::clone(&self.budget), bytes }
-    }
-
-    /// Takes in another reservation of the same budget.
-    pub fn merge(&mut self, mut other: Reservation) {
-        assert!(Arc::ptr_eq(&self.budget, &other.budget), "reservations of two budgets");
-        self.bytes += std::mem::take(&mut other.bytes);
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        if self.bytes > 0 {
-            self.budget.give_back(self.bytes);
-        }
-    }
-}
-
-impl fmt::Debug for Reservation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Reservation").field(&self.bytes).finish()
-    }
-}
-
 /// What messages must leave of a limit.
 fn kept_for_operators(limit: u64) -> u64 {
     if limit == MOST || limit < OPERATORS_LEAST_LIMIT {
@@ -450,12 +405,10 @@ fn kept_for_operators(limit: u64) -> u64 {
     (limit / OPERATORS_PART).min(OPERATORS_MOST)
 }
 
-/// The bit of `used` that says that somebody waits.
+/// The bit of `taken` that says that somebody waits.
 const WAITING: u64 = 1 << 63;
-/// The bits of `used` that count bytes.
+/// The bits of `taken` that count bytes.
 const MOST: u64 = WAITING - 1;
-/// So much is paid at a time by whoever needs a little more again and again.
-const PAID_AHEAD: u64 = 8 * 1024;
 /// A queue may hold so many times as much as is free.
 const SHARE: u64 = 7;
 /// A queue may hold one part in so many of what is free up to the hard limit, besides.

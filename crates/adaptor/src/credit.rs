@@ -1,0 +1,129 @@
+//! The link credit of those who send to us.
+
+use std::sync::Arc;
+
+use mochila_broker::{Budget, Claim, Want};
+use mochila_engine::{self as engine, LinkId};
+use mochila_wire::Now;
+
+use crate::Scratch;
+use crate::connection::Connection;
+use crate::incoming::Destination;
+use crate::partial::LARGE_BYTES;
+
+/// What a sender's credit depends on besides its destination, and what stands behind it.
+pub(crate) struct Credit {
+    /// Memory for what it has credit for.
+    pub(crate) claim: Claim,
+    /// How much it was given last.
+    granted: u32,
+    /// How large the messages are that come, the large ones remembered for a while.
+    message_bytes: u64,
+    /// A message was rejected for want of room, and there has been no credit since.
+    was_refused: bool,
+}
+
+impl Credit {
+    /// None yet.
+    pub(crate) fn new(budget: &Arc<Budget>) -> Credit {
+        let claim = Claim::nothing(budget);
+        Credit { claim, granted: 0, message_bytes: 0, was_refused: false }
+    }
+
+    /// Messages of this size have come.
+    pub(crate) fn note_landed(&mut self, message_bytes: u64, is_refused: bool) {
+        // One small message among large ones is not the end of them.
+        let remembered = self.message_bytes - self.message_bytes / 8;
+        self.message_bytes = message_bytes.max(remembered);
+        self.was_refused |= is_refused;
+    }
+
+    pub(crate) fn has_large_messages(&self) -> bool {
+        self.message_bytes >= LARGE_BYTES
+    }
+}
+
+impl Connection {
+    /// Tops up a sender's credit once half of it is used, if its queue lets it; detaches it if the
+    /// queue is gone.
+    pub(crate) fn grant_credit(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) {
+        let Some(left) = self.engine.link(id).map(engine::Link::credit) else { return };
+        let Some(incoming) = self.links.incoming(id) else { return };
+        if incoming.destination.is_gone() {
+            return self.node_gone(now, id, scratch);
+        }
+        let credit = &incoming.credit;
+        let is_backed = credit.message_bytes == 0
+            || credit.claim.covers(left, self.node.settings.in_memory(credit.message_bytes));
+        if (left <= credit.granted / 2 || !is_backed)
+            && let Some(granted) = self.allowance(now, id, 0, scratch)
+            && (granted > left || granted < left && !is_backed)
+        {
+            self.set_credit(id, granted);
+        }
+        self.note_state(now, id);
+    }
+
+    /// Takes credit back that is more than the queue has room for. What is under way on it is taken
+    /// all the same: so it is done early, and not when it has been used up.
+    pub(crate) fn lower_credit(
+        &mut self,
+        now: Now,
+        id: LinkId,
+        message_bytes: u64,
+        scratch: &mut Scratch,
+    ) {
+        let Some(left) = self.engine.link(id).map(engine::Link::credit) else { return };
+        if left > 0
+            && let Some(granted) = self.allowance(now, id, message_bytes, scratch)
+            && granted < left
+        {
+            self.set_credit(id, granted);
+        }
+    }
+
+    /// Tells a sender its credit, and keeps no more memory for it than it may need for that.
+    fn set_credit(&mut self, id: LinkId, granted: u32) {
+        self.engine.grant(id, granted);
+        let outstanding = self.engine.link(id).map_or(0, engine::Link::outstanding);
+        let Some(incoming) = self.links.incoming(id) else { return };
+        let credit = &mut incoming.credit;
+        credit.granted = granted;
+        credit.claim.trim(outstanding, self.node.settings.in_memory(credit.message_bytes));
+    }
+
+    /// How much credit a sender may have whose messages are as large as those before, or larger;
+    /// with none it is woken when it may have some.
+    fn allowance(
+        &mut self,
+        now: Now,
+        id: LinkId,
+        message_bytes: u64,
+        scratch: &mut Scratch,
+    ) -> Option<u32> {
+        let window = self.node.settings.credit_window;
+        let incoming = self.links.incoming(id)?;
+        let credit = &mut incoming.credit;
+        let message_bytes = credit.message_bytes.max(message_bytes);
+        let want = Want { credit: window, message_bytes, was_refused: credit.was_refused };
+        let (granted, wakeups) = match &mut incoming.destination {
+            Destination::Queue { queue, producer } => queue.grant(now, *producer, &want),
+            Destination::Exchange(publisher) => publisher.grant(now, &want),
+            Destination::Anonymous(relay) => {
+                let granted = relay.grant(now, &want);
+                if relay.next_timeout_ms().is_some() && !self.held.contains(&id) {
+                    self.held.push(id);
+                }
+                granted
+            }
+            Destination::Management | Destination::Coordinator { .. } => return Some(window),
+        };
+        scratch.wakeups.merge(wakeups);
+        credit.was_refused &= granted == 0;
+        if granted == 0 {
+            return Some(0);
+        }
+        let known_bytes = (message_bytes > 0).then(|| self.node.settings.in_memory(message_bytes));
+        Some(credit.claim.cover(granted, known_bytes))
+    }
+}

@@ -8,7 +8,7 @@ use mochila_wire::{Map, Value};
 
 use crate::failure::{Failure, Outcome};
 use crate::management::{Entity, Management, Subject};
-use crate::output::show;
+use crate::output::{show, terminal_width};
 use crate::table::{Column, Format, Table};
 use arguments::{declared_arguments, listed_flags, value_of};
 pub(crate) use options::Options;
@@ -241,7 +241,7 @@ impl Config<'_> {
             };
             table.rows.push(shown.iter().map(cell).collect());
         }
-        show(&table.text())
+        show(&table.text(terminal_width()))
     }
 
     fn move_messages(&mut self, from: &str, to: &str, count: Option<u64>) -> Outcome {

@@ -196,7 +196,6 @@ impl Entity {
     }
 }
 
-#[cfg(test)]
 impl From<Map> for Entity {
     fn from(attributes: Map) -> Self {
         Self(attributes)

@@ -14,6 +14,13 @@ pub(crate) fn show(text: &str) -> Outcome {
     Ok(())
 }
 
+/// The width of the terminal that answers are read on; nothing where they go elsewhere.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    // A terminal that does not know says 0.
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Says something to whoever watches, on one line whatever is in a name. If nobody does any more, the work goes on all the same: the
 /// macros of the standard library would panic.
 pub(crate) fn remark(text: impl Display) {

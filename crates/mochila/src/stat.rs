@@ -7,7 +7,7 @@ use mochila_wire::Value;
 
 use crate::failure::{Failure, Outcome};
 use crate::management::{Management, Subject};
-use crate::output::show;
+use crate::output::{show, terminal_width};
 use crate::table::{NoSuchColumn, Table};
 pub(crate) use options::Options;
 
@@ -16,7 +16,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let mut management = Management::connect(&options.management)?;
     let tables = tables(options, &mut management);
     management.close();
-    let texts: Vec<String> = tables?.iter().map(Table::text).collect();
+    let width = terminal_width();
+    let texts: Vec<String> = tables?.iter().map(|table| table.text(width)).collect();
     show(&texts.join("\n"))
 }
 

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use mochila_wire::Value;
 
+use crate::text::one_line;
+
 /// How the cells of a column are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -69,8 +71,10 @@ impl Table {
         Ok(())
     }
 
-    /// The table as text; columns are as wide as their widest cell.
-    pub(crate) fn text(&self) -> String {
+    /// The table as text; columns are as wide as their widest cell. On a terminal where lines would be
+    /// longer than that, long texts lose their middle. Numbers are never cut, nor is the last column,
+    /// which disturbs no other.
+    pub(crate) fn text(&self, terminal: Option<usize>) -> String {
         let mut text = format!("{}\n", self.title);
         if self.rows.is_empty() {
             return text;
@@ -80,7 +84,7 @@ impl Table {
             .iter()
             .map(|row| row.iter().zip(&self.columns).map(|(v, c)| c.1.cell(v)).collect())
             .collect();
-        let widths: Vec<usize> = self
+        let mut widths: Vec<usize> = self
             .columns
             .iter()
             .enumerate()
@@ -89,13 +93,34 @@ impl Table {
                 widest.max(head.0.chars().count()) + SPACING
             })
             .collect();
+        if let Some(terminal) = terminal {
+            self.fit(&mut widths, terminal);
+        }
         line(&mut text, self.columns.iter().map(|head| &*head.0), &widths);
         let rule: String = "=".repeat(widths.iter().sum());
-        let _ = writeln!(text, "{PREFIX}{:.*}", MAX_RULE - PREFIX.len(), rule);
+        let longest = terminal.map_or(MAX_RULE, |terminal| terminal.min(MAX_RULE));
+        let _ = writeln!(text, "{PREFIX}{:.*}", longest.saturating_sub(PREFIX.len()), rule);
         for row in &cells {
             line(&mut text, row.iter().map(String::as_str), &widths);
         }
         text
+    }
+
+    /// Takes from the widest texts until lines are short enough, or nothing is left to take.
+    fn fit(&self, widths: &mut [usize], terminal: usize) {
+        let Some((last, cut)) = self.columns.split_last() else { return };
+        let least = |head: &Column| head.0.chars().count().max(LEAST_TEXT) + SPACING;
+        // A last column of texts may be as long as it likes.
+        let end = match last.1 {
+            Format::Plain => last.0.chars().count(),
+            _ => widths[cut.len()] - SPACING,
+        };
+        while PREFIX.len() + widths[..cut.len()].iter().sum::<usize>() + end > terminal {
+            let texts = cut.iter().enumerate().filter(|(_, head)| head.1 == Format::Plain);
+            let spare = texts.filter(|(i, head)| widths[*i] > least(head)).map(|(i, _)| i);
+            let Some(widest) = spare.max_by_key(|i| widths[*i]) else { return };
+            widths[widest] -= 1;
+        }
     }
 }
 
@@ -110,7 +135,7 @@ impl Format {
             (Format::Commas, Some(n)) => commas(n),
             (Format::YesNo, _) => if truth(value) { "Y" } else { "N" }.to_owned(),
             (Format::Yes, _) => if truth(value) { "Y" } else { "" }.to_owned(),
-            _ => crate::text::value_text(value),
+            _ => one_line(&crate::text::value_text(value)).into_owned(),
         }
     }
 }
@@ -142,12 +167,26 @@ pub(crate) fn truth(value: &Value) -> bool {
 fn line<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>, widths: &[usize]) {
     text.push_str(PREFIX);
     for (i, cell) in cells.enumerate() {
-        text.push_str(cell);
-        if i + 1 < widths.len() {
-            text.extend(std::iter::repeat_n(' ', widths[i] - cell.chars().count()));
+        if i + 1 == widths.len() {
+            text.push_str(cell);
+            break;
         }
+        let cell = shortened(cell, widths[i] - SPACING);
+        text.push_str(&cell);
+        text.extend(std::iter::repeat_n(' ', widths[i] - cell.chars().count()));
     }
     text.push('\n');
+}
+
+/// A text without as much of its middle as is too much: names often differ only at their ends.
+fn shortened(cell: &str, width: usize) -> Cow<'_, str> {
+    let count = cell.chars().count();
+    if count <= width {
+        return cell.into();
+    }
+    let tail = (width - 1) / 2;
+    let head = cell.chars().take(width - 1 - tail);
+    head.chain(['…']).chain(cell.chars().skip(count - tail)).collect()
 }
 
 fn compare(a: &Value, b: &Value) -> std::cmp::Ordering {
@@ -205,6 +244,8 @@ fn commas(n: i128) -> String {
 
 const PREFIX: &str = "  ";
 const SPACING: usize = 2;
+/// A text that is cut keeps so much.
+const LEAST_TEXT: usize = 12;
 /// Terminals are never so wide that a longer rule helps.
 const MAX_RULE: usize = 255;
 
@@ -233,15 +274,54 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
         assert_eq!(
-            queues().text(),
+            queues().text(None),
             "Queues\n  queue      dur  msg\n  =======================\n  a          Y       5\n  \
              long-name       12.3k\n"
         );
     }
 
     #[test]
+    fn on_a_terminal_long_names_lose_their_middle_and_numbers_stay_in_their_columns() {
+        let mut table = queues();
+        table.rows.push(vec![
+            text("orders.of.the.european.branch.created.v2"),
+            Value::Bool(true),
+            Value::Ulong(7),
+        ]);
+        let shown = table.text(Some(33));
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[1], "  queue                dur  msg");
+        assert_eq!(lines[5], "  orders.of…reated.v2  Y       7");
+        assert!(lines.iter().all(|line| line.chars().count() <= 33), "{shown}");
+        // Where there is no room at all, names stay recognisable and lines are too long.
+        assert!(table.text(Some(5)).contains("orders…ed.v2  Y       7"));
+        assert_eq!(table.text(Some(200)), table.text(None));
+    }
+
+    #[test]
+    fn the_last_column_is_never_cut() {
+        let columns = [Column::new("name", Format::Plain), Column::new("why", Format::Plain)];
+        let mut table = Table::new("Events", &columns);
+        table.rows.push(vec![text("a"), text("a long story that nobody wants to miss")]);
+        table.rows.push(vec![text("abcdefghijklm"), text("short")]);
+        let shown = table.text(Some(20));
+        assert!(shown.contains("a              a long story that nobody wants to miss"), "{shown}");
+        assert!(shown.contains("abcdefghijklm  short"), "the names have all the room there is");
+    }
+
+    #[test]
+    fn a_row_is_one_line_whatever_is_in_a_name() {
+        let mut table = queues();
+        table.rows[0][0] = text("a\nb");
+        assert!(table.text(None).contains(r"  a\nb  "));
+    }
+
+    #[test]
     fn an_empty_table_is_its_title_alone() {
-        assert_eq!(Table::new("Queues", &[Column::new("queue", Format::Plain)]).text(), "Queues\n");
+        assert_eq!(
+            Table::new("Queues", &[Column::new("queue", Format::Plain)]).text(None),
+            "Queues\n"
+        );
     }
 
     #[test]

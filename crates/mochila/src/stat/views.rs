@@ -178,7 +178,54 @@ pub(super) fn queue(queue: &Entity) -> Vec<Table> {
     optional.rows.push(vec![Value::from("creator"), queue.get("creator")]);
     optional.rows.push(vec![Value::from("redirect-peer"), queue.get("redirectPeer")]);
     optional.rows.push(vec![Value::from("alt-exchange"), queue.get("altExchange")]);
-    vec![properties, optional, statistics("Statistics:", queue)]
+    optional.rows.push(vec![Value::from("not-moving"), queue.get("notMoving")]);
+    let mut tables = vec![properties, optional, statistics("Statistics:", queue)];
+    tables
+        .extend([holders(queue), groups(queue)].into_iter().filter(|table| !table.rows.is_empty()));
+    tables
+}
+
+/// The consumers of a queue, those that hold most first.
+fn holders(queue: &Entity) -> Table {
+    const FIELDS: [Field; 8] = [
+        (Column::new("link", Plain), "link"),
+        (Column::new("conn", Plain), "address"),
+        (Column::new("container", Plain), "container"),
+        (Column::new("procName", Plain), "process"),
+        (Column::new("browse", Yes), "browsing"),
+        (Column::new("unacked", Commas), "unsettled"),
+        (Column::new("credit", Commas), "credit"),
+        (Column::new("noCredit", Duration), "withoutCreditMs"),
+    ];
+    let holders = entities(queue, "holders");
+    listed(&of_all("Consumers", holders.len(), queue.get("consumerCount")), &FIELDS, &holders)
+}
+
+/// The message groups of a queue.
+fn groups(queue: &Entity) -> Table {
+    const FIELDS: [Field; 4] = [
+        (Column::new("group", Plain), "id"),
+        (Column::new("msg", Commas), "messages"),
+        (Column::new("acquired", Commas), "acquired"),
+        (Column::new("owner", Plain), "connection"),
+    ];
+    let groups = entities(queue, "groups");
+    listed(&of_all("Message Groups", groups.len(), queue.get("groupCount")), &FIELDS, &groups)
+}
+
+/// A title that says so if a list has been cut.
+fn of_all(title: &str, shown: usize, all: Value) -> String {
+    match all.as_u64() {
+        Some(all) if all > shown as u64 => format!("{title} ({shown} of {all}):"),
+        _ => format!("{title}:"),
+    }
+}
+
+/// The maps of a list.
+fn entities(entity: &Entity, attribute: &str) -> Vec<Entity> {
+    let list = entity.get(attribute);
+    let maps = list.as_list().unwrap_or_default().iter().filter_map(Value::as_map);
+    maps.cloned().map(Entity::from).collect()
 }
 
 /// Everything about memory that the broker tells.
@@ -293,7 +340,7 @@ mod tests {
             ("byteDepth", 450_000_u64.into()),
             ("consumerCount", 1_u64.into()),
         ]);
-        let text = queues(&[queue]).text();
+        let text = queues(&[queue]).text(None);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "Queues");
         let words: Vec<&str> = lines[1].split_whitespace().collect();
@@ -315,7 +362,7 @@ mod tests {
         ]);
         let reasons: Vec<_> = table.rows.iter().map(|row| row.last().cloned().unwrap()).collect();
         assert_eq!(reasons, ["limit".into(), "memory".into(), Value::Null]);
-        assert!(table.text().lines().nth(1).unwrap().ends_with("stopped"));
+        assert!(table.text(None).lines().nth(1).unwrap().ends_with("stopped"));
         assert_eq!(queues(&[queue("open", false, false)]).rows[0].len(), 12);
     }
 
@@ -328,7 +375,7 @@ mod tests {
             ("idleMs", 0_u64.into()),
             ("msgsFromClient", 5_u64.into()),
         ]);
-        let text = connections(&[connection]).text();
+        let text = connections(&[connection]).text(None);
         let row: Vec<&str> = text.lines().nth(3).unwrap().split_whitespace().collect();
         assert_eq!(row, ["127.0.0.1:5", "-", "-", "-", "-", "1m", "1s", "0s", "5"]);
     }
@@ -348,14 +395,42 @@ mod tests {
         let table = subscriptions(&[link("in", "producer"), link("out", "consumer")], &[session]);
         assert_eq!(table.rows.len(), 1);
         assert_eq!(table.rows[0][0], Value::from("consumer"));
-        let text = table.text();
+        let text = table.text(None);
         assert!(text.ends_with("12,345     1,000\n"), "{text}");
+    }
+
+    #[test]
+    fn the_view_of_one_queue_shows_its_groups_and_who_holds_what() {
+        let map = |pairs: &[(&'static str, Value)]| Value::Map(entity(pairs).attributes().clone());
+        let group = |id: &'static str, owner: Value| {
+            let numbers = [("messages", 3_u64.into()), ("acquired", 1_u64.into())];
+            map(&[&[("id", id.into()), ("connection", owner)][..], &numbers].concat())
+        };
+        let consumer = map(&[("link", "link/1.0".into()), ("unsettled", 5_u64.into())]);
+        let texts =
+            |queue| super::queue(&queue).iter().map(|table| table.text(None)).collect::<String>();
+        let text = texts(entity(&[
+            (
+                "groups",
+                Value::List(vec![group("a", "connection/7".into()), group("b", Value::Null)]),
+            ),
+            ("groupCount", 2_000_u64.into()),
+            ("holders", Value::List(vec![consumer])),
+            ("consumerCount", 1_u64.into()),
+            ("notMoving", "nobody has credit".into()),
+        ]));
+        assert!(text.contains("Message Groups (2 of 2000):\n"), "{text}");
+        assert!(text.contains("  a      3    1         connection/7\n"), "{text}");
+        assert!(text.contains("  b      3    1         -\n"), "{text}");
+        assert!(text.contains("Consumers:\n") && text.contains("link/1.0"), "{text}");
+        assert!(text.contains("not-moving     nobody has credit\n"), "{text}");
+        assert!(!texts(entity(&[])).contains("Groups"), "none are shown where there are none");
     }
 
     #[test]
     fn only_memory_is_shown_where_memory_is_asked_for() {
         let broker = entity(&[("name", "b".into()), ("memoryUsedBytes", 5_000_u64.into())]);
-        let text = memory(&broker).text();
+        let text = memory(&broker).text(None);
         assert!(text.contains("memoryUsedBytes  5,000") && !text.contains("name"), "{text}");
     }
 }

@@ -36,6 +36,7 @@ enum Command<'a> {
     AddExchange { kind: &'a str, name: &'a str },
     AddQueue { name: &'a str },
     Add { kind: &'a str, name: &'a str },
+    UpdateQueue { name: &'a str },
     DelQueue { name: &'a str },
     Del { kind: &'a str, name: &'a str },
     Bind { exchange: &'a str, queue: &'a str, key: &'a str, matching: &'a [&'a str] },
@@ -61,6 +62,7 @@ impl<'a> Command<'a> {
             ["add", "exchange", kind, name] => Command::AddExchange { kind, name },
             ["add", "queue", name] => Command::AddQueue { name },
             ["add", kind, name] if *kind != "exchange" => Command::Add { kind, name },
+            ["update", "queue", name] => Command::UpdateQueue { name },
             ["del", "queue", name] => Command::DelQueue { name },
             ["del", kind, name] => Command::Del { kind, name },
             ["bind", exchange, queue, rest @ ..] => {
@@ -118,6 +120,14 @@ impl Config<'_> {
             Command::AddQueue { name } => {
                 let attributes = declared_arguments(self.options)?;
                 self.management.create(Subject { kind: "queue", name }, attributes)
+            }
+            Command::UpdateQueue { name } => {
+                let attributes = declared_arguments(self.options)?;
+                if attributes.iter().next().is_none() {
+                    let detail = "what is to change? --max-queue-count=N, for example";
+                    return Err(Failure::option(detail));
+                }
+                self.management.update(Subject { kind: "queue", name }, attributes)
             }
             Command::Add { kind, name } => {
                 let attributes = self.extra_arguments();
@@ -369,6 +379,7 @@ mod tests {
             ("add queue q", Command::AddQueue { name: "q" }),
             ("add exchange topic e", Command::AddExchange { kind: "topic", name: "e" }),
             ("add link l", Command::Add { kind: "link", name: "l" }),
+            ("update queue q", Command::UpdateQueue { name: "q" }),
             ("del queue q", Command::DelQueue { name: "q" }),
             ("del exchange e", Command::Del { kind: "exchange", name: "e" }),
             ("unbind e q", Command::Unbind { exchange: "e", queue: "q", key: "" }),

@@ -139,6 +139,7 @@ Commands:
   add exchange TYPE NAME                    add an exchange (direct, fanout, topic, headers)
   del exchange NAME                         delete an exchange
   add queue NAME                            add a queue
+  update queue NAME                         change limits of a queue: the options are those of add
   del queue NAME                            delete a queue that is empty and not in use
   bind EXCHANGE QUEUE [KEY] [all|any K=V…]  bind a queue to an exchange
   unbind EXCHANGE QUEUE [KEY]               remove a binding

@@ -30,6 +30,38 @@ fn queues_are_added_listed_counted_and_deleted() {
 }
 
 #[test]
+fn the_limits_of_a_queue_are_changed_while_it_is_in_use() {
+    let broker = Broker::start();
+    broker.ok("send -a q -m 3");
+    broker.ok("config update queue q --max-queue-count=4 --limit-policy=reject");
+    assert!(broker.ok("config queues").contains("--max-queue-count=4"));
+    broker.ok("send -a q");
+    assert!(broker.fails("send -a q").starts_with("Failed: MessageRejected: "));
+    broker.ok("config update queue q --max-queue-count=5");
+    broker.ok("send -a q");
+    let failure = broker.fails("config update queue q --lvq-key=id");
+    assert!(failure.contains("cannot be changed"), "{failure}");
+    let failure = broker.fails("config update queue none --max-queue-count=5");
+    assert!(failure.starts_with("Failed: NotFound: "), "{failure}");
+    let failure = broker.fails("config update queue q");
+    assert!(failure.starts_with("Failed: OptionError: "), "{failure}");
+}
+
+#[test]
+fn the_groups_of_a_queue_are_shown_with_it() {
+    let broker = Broker::start();
+    broker.ok("config add queue q --group-header=colour --shared-groups");
+    broker.ok("send -a q -P colour=red -m 2");
+    broker.ok("send -a q -P colour=blue");
+    let shown = broker.ok("stat -q q");
+    let groups = shown.split("Message Groups:\n").nth(1).unwrap_or_default();
+    let rows: Vec<Vec<&str>> =
+        groups.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows, [["red", "2", "0", "-"], ["blue", "1", "0", "-"]], "{shown}");
+    assert!(shown.contains("not-moving     nobody consumes"), "{shown}");
+}
+
+#[test]
 fn messages_are_picked_by_a_selector_to_be_purged_or_moved() {
     let broker = Broker::start();
     broker.ok("config add queue small --max-queue-count 2");

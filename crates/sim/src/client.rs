@@ -28,6 +28,7 @@ use link::{Actor, Link, Place};
 pub(crate) use mishap::Mishap;
 pub(crate) use plan::TRANSACTION_TIMEOUT_MS;
 pub use plan::{ClientPlan, CreditPlan, Mishaps, ReceiverPlan, SenderPlan};
+pub(crate) use receiver::Appetite;
 use receiver::Receiver;
 use scope::Scope;
 use sender::Sender;

@@ -4,6 +4,8 @@ mod account;
 mod audit;
 mod entry;
 mod groups;
+mod rules;
+mod shelves;
 mod transaction;
 
 use std::collections::BTreeMap;
@@ -17,6 +19,8 @@ use crate::selector::Selector;
 use account::{Account, Said};
 use entry::{Entry, Fate, Holder};
 use groups::Groups;
+pub(crate) use rules::QueueRules;
+use shelves::Shelves;
 use transaction::Transaction;
 pub(crate) use transaction::{End, Pledge};
 
@@ -28,6 +32,7 @@ pub(crate) struct Ledger {
     accounts: Vec<Account>,
     transactions: Vec<Transaction>,
     groups: Groups,
+    shelves: Shelves,
     /// The last place that a message has got among those of its sender.
     last_rank: u64,
     /// The time, in milliseconds.
@@ -36,26 +41,9 @@ pub(crate) struct Ledger {
     queues: BTreeMap<String, QueueRules>,
     /// Conditions of errors that a link may get.
     forgiven: Vec<Symbol>,
-    /// There may be no memory for what receivers write on messages.
-    may_lose_marks: bool,
+    /// There may be no memory for messages, nor for what receivers write on them.
+    is_memory_short: bool,
     pub(crate) tally: Tally,
-}
-
-/// What may happen to messages of a queue besides being delivered.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QueueRules {
-    /// Messages may be refused: it has a limit, the node has one, or it may be deleted.
-    pub(crate) refuses: bool,
-    /// Messages may vanish: it is purged or deleted.
-    pub(crate) forgets: bool,
-    /// The oldest messages that nobody holds may be dropped for newer ones: it is a ring.
-    pub(crate) drops: bool,
-    /// Messages of one group are with one consumer at a time.
-    pub(crate) groups: bool,
-    /// It may be deleted and made again, and its numbers begin anew.
-    pub(crate) restarts: bool,
-    /// What links had when they went counts as failed, although no client has seen it.
-    pub(crate) counts_unseen: bool,
 }
 
 /// How much has happened, to see that a story is about something.
@@ -118,7 +106,7 @@ pub(crate) enum Verdict {
 impl Ledger {
     /// An empty book. Where memory is short, what receivers write on messages may get lost.
     pub(crate) fn new(is_memory_short: bool) -> Ledger {
-        Ledger { may_lose_marks: is_memory_short, ..Ledger::default() }
+        Ledger { is_memory_short, ..Ledger::default() }
     }
 
     /// Tells the time.
@@ -221,7 +209,11 @@ impl Ledger {
         assert!(is_open, "{no:?} was refused: {entry:?}");
         assert_eq!(entry.seen, 0, "{no:?} was delivered and then refused");
         let rules = self.queues.get(&entry.queue).copied().unwrap_or_default();
-        assert!(rules.refuses || may_fail, "{no:?} for {} was refused: {error:?}", entry.queue);
+        assert!(
+            rules.may_refuse() || may_fail,
+            "{no:?} for {} was refused: {error:?}",
+            entry.queue
+        );
         entry.fate = Fate::Refused;
     }
 
@@ -241,23 +233,25 @@ impl Ledger {
         self.appears(no);
         if !self.accounts[taker.connection.0].is_over {
             self.comes_again(no);
-            self.check_group(no, taker.no, received.header.first_acquirer);
+            self.check_group(no, taker, received.header.first_acquirer);
         }
         let entry = &mut self.entries[no.0];
         let account = &mut self.accounts[taker.connection.0];
         let (rank, is_first) = (entry.rank, received.header.first_acquirer);
-        let is_grouped = self.queues.get(&entry.queue).is_some_and(|rules| rules.groups);
-        let group = entry.group.filter(|_| is_grouped);
-        let delivered = Delivered { no, sender: entry.sender, group, is_first, rank };
+        let rules = self.queues.get(&entry.queue).copied().unwrap_or_default();
+        let lane = match rules.groups {
+            true => entry.group,
+            false => rules.level(entry.priority).map(u32::from),
+        };
+        let delivered = Delivered { no, sender: entry.sender, lane, is_first, rank };
         if account.is_over {
             // It was under way when the broker gave the connection up; others may have had it since.
             entry.check_place(no, taker, &received);
             return delivered;
         }
         entry.check_arrival(no, taker, &received);
-        let rules = self.queues.get(&entry.queue).copied().unwrap_or_default();
         entry.check_history(no, &received, rules);
-        if !self.may_lose_marks {
+        if !self.is_memory_short {
             entry.check_mark(no, &received);
         }
         self.tally.delivered += 1;
@@ -368,19 +362,6 @@ impl Ledger {
         self.tally.errors += 1;
         assert!(self.forgiven.contains(&error.condition), "link '{link}' was detached: {error}");
     }
-
-    /// How many messages of a queue a selector leaves there.
-    pub(crate) fn unselected(&self, queue: &str, selector: &Selector) -> u64 {
-        let is_left = |entry: &&Entry| {
-            entry.queue == queue && entry.is_left_by(selector) && self.may_be_there(entry)
-        };
-        self.entries.iter().filter(is_left).count() as u64
-    }
-
-    /// Whether a message may still turn up.
-    pub(crate) fn is_gone(&self, no: MessageNo) -> bool {
-        self.entries[no.0].done
-    }
 }
 
 /// A delivery, as far as a receiver wants to know.
@@ -388,8 +369,8 @@ impl Ledger {
 pub(crate) struct Delivered {
     pub(crate) no: MessageNo,
     pub(crate) sender: SenderNo,
-    /// Its group, if the queue has such.
-    pub(crate) group: Option<u32>,
+    /// Order is kept only within this: its group or level, if the queue has such.
+    pub(crate) lane: Option<u32>,
     /// Nobody had acquired it before.
     pub(crate) is_first: bool,
     /// Its place among the messages of its sender.
@@ -424,6 +405,7 @@ mod tests {
     fn arrives_failed(ledger: &mut Ledger, bytes: &[u8], times: u32) {
         let mut message = Message::decode(bytes).expect("a letter is a message");
         message.header_mut().delivery_count = times;
+        message.delivery_annotations = None;
         let taker = Taker {
             no: ReceiverNo(0),
             connection: SECOND,

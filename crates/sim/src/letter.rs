@@ -13,8 +13,11 @@ pub(crate) struct Letter {
     pub(crate) body_bytes: usize,
     pub(crate) ttl_ms: Option<u32>,
     pub(crate) colour: Option<Colour>,
+    pub(crate) priority: u8,
     /// The message group that it belongs to.
     pub(crate) group: Option<u32>,
+    /// The key of which it is the last value.
+    pub(crate) key: Option<u32>,
     /// For senders without an address of their own.
     pub(crate) to: Option<String>,
 }
@@ -35,7 +38,7 @@ impl Letter {
     pub(crate) fn write(&self, no: MessageNo, random: &mut Random) -> Vec<u8> {
         let header = Header {
             durable: random.chance(20),
-            priority: *random.pick(&[4, 4, 0, 9]),
+            priority: self.priority,
             ttl: self.ttl_ms,
             first_acquirer: true,
             delivery_count: 0,
@@ -49,9 +52,12 @@ impl Letter {
         }
         message.properties_mut().message_id = Some((no.0 as u64).into());
         message.properties_mut().to.clone_from(&self.to);
-        message.properties_mut().group_id = self.group.map(|group| format!("group {group}"));
+        message.properties_mut().group_id = self.group.map(|_| group_name(self.group));
         if let Some(colour) = self.colour {
             message.set_application_property("colour", colour.name());
+        }
+        if let Some(key) = self.key {
+            message.set_application_property(KEY, key);
         }
         message.body = body(no, self.body_bytes, random);
         if random.chance(10) {
@@ -109,6 +115,13 @@ fn digest(bytes: &[u8]) -> u64 {
     digest
 }
 
+/// What a group is called, if messages name one.
+pub(crate) fn group_name(group: Option<u32>) -> String {
+    group.map_or_else(|| "qpid.no-group".to_owned(), |group| format!("group {group}"))
+}
+
+/// The application property with the key of a message.
+pub(crate) const KEY: &str = "key";
 /// The annotation by which receivers mark what they modify.
 pub(crate) const MARK: &str = "x-opt-mark";
 
@@ -122,7 +135,8 @@ mod tests {
         for size in 0..200 {
             let (ttl_ms, to) = (Some(9), Some("q".to_owned()));
             let (colour, group) = (Some(Colour::Red), Some(3));
-            let letter = Letter { body_bytes: size, ttl_ms, colour, group, to };
+            let (priority, key) = (7, Some(1));
+            let letter = Letter { body_bytes: size, ttl_ms, colour, priority, group, key, to };
             let mut bytes = letter.write(MessageNo(size), &mut random);
             // A broker removes what was meant for it alone.
             let mut message = Message::decode(&bytes).unwrap();

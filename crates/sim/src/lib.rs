@@ -11,6 +11,10 @@
 //! * what was accepted is delivered at least once, or has expired or been purged and was counted;
 //! * no two consumers hold a message at once, and none is given out again after it was dequeued;
 //! * consumers see the new messages of one sender in order, those that select only what they select;
+//! * what comes back lies in its place; whoever takes something takes the first there is, unless he
+//!   chooses, the most urgent first, and of a message group always the oldest;
+//! * a ring drops the oldest that nobody holds, of the lowest level, and no more than it has to; of
+//!   each key the last value is there, and it is the only one;
 //! * of a transaction all is done or nothing: none of it is seen before it is committed, nothing of
 //!   what was rolled back ever, and what was taken in one that was comes again. How it ended is
 //!   known of each as soon as anybody can know it, whether its client was told or not;
@@ -35,6 +39,7 @@ mod number;
 mod peer;
 mod pipe;
 mod selector;
+mod shelf;
 pub mod stories;
 mod story;
 mod switchboard;
@@ -45,5 +50,6 @@ mod world;
 pub use client::{ClientPlan, CreditPlan, Mishaps, ReceiverPlan, SenderPlan};
 pub use hall::Hall;
 pub use ledger::Tally;
+pub(crate) use letter::KEY;
 pub use story::{Story, play, play_seed};
 pub use world::{World, WorldPlan};

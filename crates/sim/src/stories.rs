@@ -1,6 +1,7 @@
 //! What happens in simulated worlds.
 
 mod everything;
+mod kinds;
 mod limits;
 mod lives;
 mod operators;
@@ -21,9 +22,12 @@ pub const ALL: &[(Story, u64)] = &[
     (passage::BROWSERS, 150),
     (outcomes::MOODS, 150),
     (outcomes::KEEPERS, 200),
-    (outcomes::GROUPS, 300),
     (outcomes::EXCLUSIVE, 200),
     (selectors::SELECTORS, 300),
+    (kinds::PRIORITIES, 300),
+    (kinds::GROUPS, 300),
+    (kinds::LAST_VALUES, 300),
+    (kinds::SELECTING, 300),
     (trouble::BROKEN_CONNECTIONS, 150),
     (trouble::SILENCE, 150),
     (trouble::STALLS, 150),

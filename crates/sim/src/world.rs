@@ -7,7 +7,7 @@ mod rest;
 use std::sync::Arc;
 
 use mochila_adaptor::{Connection, Node, Peer as Origin, Settings};
-use mochila_broker::settings::Defaults;
+use mochila_broker::settings::{Defaults, LimitPolicy};
 use mochila_broker::{Broker, BrokerSettings, QueueSettings, TransactionSettings};
 use mochila_engine::pair::Random;
 use mochila_engine::{ConnectionConfig, Mechanism};
@@ -39,6 +39,8 @@ pub struct World {
     live: Vec<ConnectionNo>,
     clients: Vec<Client>,
     ledger: Ledger,
+    /// Queues at which somebody looks whenever they have changed.
+    watched: Vec<String>,
     /// Passwords that are being verified: until when, whose, and whether it is right.
     verdicts: Vec<(u64, ConnectionNo, bool)>,
     /// Who could go on when somebody last did; kept for its memory.
@@ -114,6 +116,7 @@ impl World {
             live: Vec::new(),
             clients: Vec::new(),
             ledger: Ledger::new(plan.memory_bytes > 0),
+            watched: Vec::new(),
             verdicts: Vec::new(),
             actors: Vec::new(),
             steps: 0,
@@ -128,31 +131,30 @@ impl World {
         &mut self.random
     }
 
-    /// Makes a queue.
+    /// Makes a queue. If it is of a kind of its own, somebody looks at it all the time, or nobody.
     ///
     /// # Panics
     /// If it cannot be made.
     pub fn queue(&mut self, name: &str, settings: QueueSettings) {
-        self.ledger.rules(name).groups = settings.shared_groups;
+        self.ledger.rules(name).arrange(&settings);
+        let is_special = settings.arranges() || settings.limit_policy == LimitPolicy::Ring;
+        if is_special && self.random.chance(50) {
+            self.watched.push(name.to_owned());
+        }
         let made = self.node.broker.create(name, settings);
         made.unwrap_or_else(|error| panic!("queue {name} cannot be made: {error}"));
     }
 
     /// The queue may refuse messages: it has limits, or the node has.
     pub fn may_refuse(&mut self, queue: &str) {
-        self.ledger.rules(queue).refuses = true;
+        self.ledger.rules(queue).let_refuse();
     }
 
     /// The queue may forget messages: it is purged or deleted.
     pub fn may_forget(&mut self, queue: &str) {
         let rules = self.ledger.rules(queue);
         rules.forgets = true;
-        rules.refuses = true;
-    }
-
-    /// The queue may drop messages that nobody holds: it is a ring.
-    pub fn may_drop(&mut self, queue: &str) {
-        self.ledger.rules(queue).drops = true;
+        rules.let_refuse();
     }
 
     /// The queue may be deleted when nothing is in it, and made again.
@@ -172,9 +174,9 @@ impl World {
             if receiver.settled && plan.mishaps.lose_what_is_under_way() {
                 self.ledger.settled_deliveries_may_be_lost(queue);
             }
-            if receiver.fails_by_default {
-                self.ledger.rules(queue).counts_unseen = true;
-            }
+            let rules = self.ledger.rules(queue);
+            rules.counts_unseen |= receiver.fails_by_default;
+            rules.is_choosy |= receiver.is_choosy();
         }
         let name = format!("c{}", self.clients.len());
         self.clients.push(Client::new(&name, plan, self.now, &mut self.random));

@@ -30,9 +30,12 @@ tests! {
     browsers_see_every_message_once_and_take_none
     what_one_consumer_does_not_want_another_gets_unless_it_was_rejected
     what_a_consumer_holds_goes_to_others_when_its_link_goes
-    a_message_group_is_with_one_consumer_at_a_time_and_in_order
     only_one_consumer_is_alone_at_a_time_and_browsers_do_not_count
     who_selects_gets_what_he_wants_in_order_and_does_not_wait_for_it
+    urgent_messages_go_first_and_those_of_one_level_in_order
+    a_message_group_is_with_one_consumer_at_a_time_and_in_order
+    the_last_value_of_each_key_is_never_lost_and_is_the_only_one
+    who_selects_from_a_queue_of_any_kind_gets_what_he_wants_and_browses_it
     connections_that_break_in_the_middle_of_messages_lose_nothing_that_was_accepted
     who_falls_silent_is_given_up_and_what_he_holds_goes_to_others
     who_does_not_read_holds_nobody_up_and_gets_no_endless_output

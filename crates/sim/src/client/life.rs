@@ -4,8 +4,7 @@ use mochila_wire::performative::Role;
 
 use super::line::Line;
 use super::link::{Actor, Place};
-use super::{Client, Mishap, Scene};
-use crate::ledger::Ledger;
+use super::{Appetite, Client, Mishap, Scene};
 use crate::number::ConnectionNo;
 
 impl Client {
@@ -111,27 +110,17 @@ impl Client {
         (sessions, self.links.iter().filter(is_attached).count())
     }
 
-    /// Looks at every attached link that takes messages from a queue: the queue, its credit, and
-    /// how many messages it does not want.
-    pub(crate) fn takers(&self, book: &Ledger) -> Vec<Appetite> {
+    /// What attached links that have credit could take.
+    pub(crate) fn appetites(&self) -> Vec<Appetite> {
         let Some(line) = &self.line else { return Vec::new() };
-        let mut appetites = Vec::new();
-        for link in &self.links {
-            let (Place::Attached { id, .. }, Actor::Receiver(receiver)) = (link.place, &link.actor)
-            else {
-                continue;
-            };
-            let credit = line.engine.link(id).map_or(0, |link| link.credit());
-            if let Some(queue) = receiver.queue()
-                && receiver.is_acquiring()
-                && credit > 0
-            {
-                let excluded = receiver.excluded(book);
-                let held = receiver.held();
-                appetites.push(Appetite { queue: queue.to_owned(), excluded, held });
+        let hungry = self.links.iter().filter_map(|link| match (link.place, &link.actor) {
+            (Place::Attached { id, .. }, Actor::Receiver(receiver)) => {
+                let credit = line.engine.link(id).map_or(0, |link| link.credit());
+                receiver.appetite().filter(|_| credit > 0)
             }
-        }
-        appetites
+            _ => None,
+        });
+        hungry.collect()
     }
 
     /// The queues of those senders that want to send and have no credit.
@@ -218,14 +207,4 @@ impl Client {
             }
         }
     }
-}
-
-/// A receiver that could take something.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Appetite {
-    pub(crate) queue: String,
-    /// How many messages of the queue it does not want.
-    pub(crate) excluded: u64,
-    /// How many it has and has not settled.
-    pub(crate) held: usize,
 }

@@ -31,6 +31,8 @@ pub struct SenderPlan {
     pub(crate) mortal: u32,
     /// Each belongs to one of so many groups.
     pub(crate) groups: usize,
+    /// Each is a value of one of so many keys.
+    pub(crate) keys: usize,
 }
 
 /// A link that receives.
@@ -194,6 +196,7 @@ impl SenderPlan {
             aborted: 0,
             mortal: 0,
             groups: 0,
+            keys: 0,
         }
     }
 
@@ -231,6 +234,13 @@ impl SenderPlan {
         self
     }
 
+    /// Each a value of one of so many keys.
+    #[must_use]
+    pub fn keyed(mut self, keys: usize) -> SenderPlan {
+        self.keys = keys;
+        self
+    }
+
     /// So many of a hundred with a time to live.
     #[must_use]
     pub fn mortal(mut self, percent: u32) -> SenderPlan {
@@ -240,6 +250,11 @@ impl SenderPlan {
 }
 
 impl ReceiverPlan {
+    /// Whether it may leave a message to others and take a later one.
+    pub(crate) fn is_choosy(&self) -> bool {
+        self.selector.is_some() || self.outcomes.not_here > 0
+    }
+
     /// A receiver that accepts what comes.
     pub fn from(queue: &str, credit: CreditPlan) -> ReceiverPlan {
         ReceiverPlan {

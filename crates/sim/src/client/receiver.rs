@@ -13,7 +13,7 @@ use super::scope::{Current, Ending, Scope};
 use crate::ledger::{End, Ledger, Pledge, Taker, Verdict};
 use crate::letter::MARK;
 use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo, TransactionNo};
-use crate::selector::Selector;
+use crate::selector::{Colour, Selector};
 
 /// Takes messages, and says what it is told to say of them.
 #[derive(Debug)]
@@ -29,13 +29,32 @@ pub(crate) struct Receiver {
     scope: Scope,
     /// Messages that it must not get again over this link.
     excluded: BTreeSet<MessageNo>,
-    /// The place of the last new message of each sender, and group if order is kept in that only.
+    /// The place of the last new message of each sender, and lane if order is kept in that only.
     newest: BTreeMap<(SenderNo, Option<u32>), u64>,
     /// What it has browsed over this link.
     seen: BTreeSet<MessageNo>,
     drains_left: u32,
     marks: u64,
     is_frank: bool,
+}
+
+/// What a receiver could take.
+#[derive(Clone, Debug)]
+pub(crate) struct Appetite {
+    pub(crate) queue: String,
+    pub(crate) receiver: ReceiverNo,
+    selector: Option<Selector>,
+    /// What it must not get again.
+    excluded: BTreeSet<MessageNo>,
+    /// How many it has and has not settled.
+    pub(crate) held: usize,
+}
+
+impl Appetite {
+    /// Whether it wants a message of this colour.
+    pub(crate) fn wants(&self, no: MessageNo, colour: Option<Colour>) -> bool {
+        !self.excluded.contains(&no) && self.selector.is_none_or(|it| it.wants(colour))
+    }
 }
 
 /// A delivery that is not settled.
@@ -142,7 +161,7 @@ impl Receiver {
         assert!(!self.excluded.contains(&no), "{:?} got {no:?} again", self.no);
         if delivered.is_first {
             let rank = delivered.rank;
-            let before = self.newest.insert((delivered.sender, delivered.group), rank);
+            let before = self.newest.insert((delivered.sender, delivered.lane), rank);
             assert!(before < Some(rank), "{:?} got {no:?}, and {before:?} before {rank}", self.no);
         }
         self.hold(event, no, hand.random.chance(self.plan.kept));
@@ -180,22 +199,16 @@ impl Receiver {
         self.drains_left = 0;
     }
 
-    /// The queue it takes from.
-    pub(crate) fn queue(&self) -> Option<&str> {
-        self.plan.queue.as_deref()
-    }
-
-    /// How many messages it has and has not settled.
-    pub(crate) fn held(&self) -> usize {
-        self.held.len() + self.pledged.len()
-    }
-
-    /// How many messages of its queue it does not want.
-    pub(crate) fn excluded(&self, book: &Ledger) -> u64 {
-        let excluded = self.excluded.iter().filter(|no| !book.is_gone(**no)).count() as u64;
-        let queue = self.queue().unwrap_or_default();
-        let unselected = self.plan.selector.map_or(0, |it| book.unselected(queue, &it));
-        excluded + unselected + book.of_others(queue, self.no, &self.excluded)
+    /// What it would take if it has credit; nothing if it only looks, or has a queue of its own.
+    pub(crate) fn appetite(&self) -> Option<Appetite> {
+        let queue = self.plan.queue.clone().filter(|_| !self.plan.browse)?;
+        Some(Appetite {
+            queue,
+            receiver: self.no,
+            selector: self.plan.selector,
+            excluded: self.excluded.clone(),
+            held: self.held.len() + self.pledged.len(),
+        })
     }
 
     /// Whether it takes messages away from others.

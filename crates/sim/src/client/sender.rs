@@ -155,7 +155,9 @@ impl Sender {
                 .chance(self.plan.mortal)
                 .then(|| *hand.random.pick(&[0, 1, 30, 1_000, 60_000])),
             colour: Colour::any(hand.random),
+            priority: *hand.random.pick(&[4, 4, 4, 0, 5, 9]),
             group: (self.plan.groups > 0).then(|| hand.random.below(self.plan.groups) as u32),
+            key: (self.plan.keys > 0).then(|| hand.random.below(self.plan.keys) as u32),
             to: self.plan.anonymous.then(|| queue.clone()),
         };
         let settled = hand.random.chance(self.plan.settled);

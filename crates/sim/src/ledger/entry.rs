@@ -4,7 +4,7 @@ use super::transaction::Pledged;
 use super::{QueueRules, Taker, Verdict};
 use crate::letter::{Letter, Received};
 use crate::number::{ConnectionNo, MessageNo, ReceiverNo, SenderNo, TransactionNo};
-use crate::selector::{Colour, Selector};
+use crate::selector::Colour;
 
 /// One message, from its sender to whoever is done with it.
 #[derive(Debug)]
@@ -13,8 +13,10 @@ pub(super) struct Entry {
     pub(super) queue: String,
     digest: u64,
     pub(super) ttl_ms: Option<u32>,
-    colour: Option<Colour>,
+    pub(super) colour: Option<Colour>,
+    pub(super) priority: u8,
     pub(super) group: Option<u32>,
+    pub(super) key: Option<u32>,
     pub(super) fate: Fate,
     pub(super) holder: Option<Holder>,
     /// How often it has arrived at a receiver that takes it.
@@ -75,7 +77,9 @@ impl Entry {
             digest,
             ttl_ms: letter.ttl_ms,
             colour: letter.colour,
+            priority: letter.priority,
             group: letter.group,
+            key: letter.key,
             fate: Fate::Sending,
             holder: None,
             seen: 0,
@@ -150,12 +154,6 @@ impl Entry {
             }
         }
         self.done
-    }
-
-    /// Whether it may be in the queue, and is nothing for somebody who selects.
-    pub(super) fn is_left_by(&self, selector: &Selector) -> bool {
-        let is_out = self.done || matches!(self.fate, Fate::Aborted | Fate::Refused);
-        !is_out && self.holder.is_none() && !selector.wants(self.colour)
     }
 
     /// Whether it should have been delivered to somebody by now, and was not.

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Ledger;
-use crate::number::{MessageNo, ReceiverNo, SenderNo};
+use super::{Ledger, Taker};
+use crate::client::Appetite;
+use crate::letter;
+use crate::number::{MessageNo, SenderNo};
+use crate::shelf::{Lying, Shelf};
 
 /// The place of the last new message of each queue, group and sender.
 #[derive(Debug, Default)]
@@ -12,10 +15,14 @@ pub(super) struct Groups(BTreeMap<(String, u32, SenderNo), u64>);
 impl Ledger {
     /// A message comes to a receiver: if it is of a group, nobody else has any of that, and it is
     /// newer than what came before.
-    pub(super) fn check_group(&mut self, no: MessageNo, receiver: ReceiverNo, is_first: bool) {
+    ///
+    /// What is settled when it is sent leaves its group to others while it is under way.
+    pub(super) fn check_group(&mut self, no: MessageNo, taker: &Taker<'_>, is_first: bool) {
+        let receiver = taker.no;
         let entry = &self.entries[no.0];
-        let is_grouped = self.queues.get(&entry.queue).is_some_and(|rules| rules.groups);
-        let Some(group) = entry.group.filter(|_| is_grouped) else { return };
+        let is_grouped =
+            self.queues.get(&entry.queue).is_some_and(|rules| rules.groups && !rules.forgets);
+        let Some(group) = entry.group.filter(|_| is_grouped && !taker.settled) else { return };
         for (index, other) in self.entries.iter().enumerate() {
             let is_same = other.group == Some(group) && other.queue == entry.queue;
             let Some(holder) = other.holder.filter(|_| is_same) else { continue };
@@ -32,26 +39,28 @@ impl Ledger {
         }
     }
 
-    /// How many messages of a queue with groups are nothing for a receiver, as another has their
-    /// group, or as the group has one that it does not want.
-    pub(crate) fn of_others(
-        &self,
-        queue: &str,
-        receiver: ReceiverNo,
-        unwanted: &BTreeSet<MessageNo>,
-    ) -> u64 {
-        if !self.queues.get(queue).is_some_and(|rules| rules.groups) {
-            return 0;
-        }
-        let of_queue = || {
-            let entries = self.entries.iter().enumerate();
-            entries.filter(|(_, entry)| entry.queue == queue && !entry.done)
+    /// A message that a receiver could take of those that nobody holds, if there is one.
+    ///
+    /// Of a group that is the first, and that only if nobody else has the group.
+    pub(crate) fn wanted<'a>(&self, shelf: &'a Shelf, appetite: &Appetite) -> Option<&'a Lying> {
+        let groups = self.queues.get(&appetite.queue).is_some_and(|rules| rules.groups);
+        let mut met = BTreeSet::new();
+        shelf.messages.iter().find(|lying| {
+            let entry = &self.entries[lying.no.0];
+            let is_barred = groups
+                && (!met.insert(entry.group)
+                    || shelf.owned.contains(&letter::group_name(entry.group))
+                        && !self.has_group(appetite, entry.group));
+            !is_barred && appetite.wants(lying.no, entry.colour)
+        })
+    }
+
+    /// Whether a receiver has a message of a group.
+    fn has_group(&self, appetite: &Appetite, group: Option<u32>) -> bool {
+        let holder = |entry: &super::Entry| entry.holder.map(|holder| holder.receiver);
+        let of_group = |entry: &&super::Entry| {
+            entry.group == group && entry.queue == appetite.queue && !entry.done
         };
-        let is_barred = |(index, entry): &(usize, &super::Entry)| {
-            let has_other = entry.holder.is_some_and(|holder| holder.receiver != receiver);
-            has_other || unwanted.contains(&MessageNo(*index))
-        };
-        let barred: BTreeSet<_> = of_queue().filter(is_barred).map(|(_, it)| it.group).collect();
-        of_queue().filter(|(_, entry)| barred.contains(&entry.group)).count() as u64
+        self.entries.iter().filter(of_group).any(|it| holder(it) == Some(appetite.receiver))
     }
 }

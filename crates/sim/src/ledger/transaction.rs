@@ -2,7 +2,7 @@
 
 use super::account::Said;
 use super::entry::{Entry, Fate};
-use super::{Ledger, Verdict};
+use super::{Ledger, QueueRules, Verdict};
 use crate::number::{ConnectionNo, MessageNo, TransactionNo};
 
 /// One transaction.
@@ -87,7 +87,7 @@ impl Ledger {
             deadline_ms,
             asked: None,
             is_loose: false,
-            may_fail: self.may_lose_marks,
+            may_fail: self.is_memory_short,
             is_doomed: false,
             end: None,
         });
@@ -102,7 +102,7 @@ impl Ledger {
     pub(crate) fn sends_within(&mut self, no: MessageNo, within: TransactionNo) {
         let entry = &mut self.entries[no.0];
         entry.within = Some(within);
-        let refuses = self.queues.get(&entry.queue).is_some_and(|rules| rules.refuses);
+        let refuses = self.queues.get(&entry.queue).is_some_and(QueueRules::may_refuse);
         self.transactions[within.0].may_fail |= refuses;
     }
 
@@ -257,11 +257,6 @@ impl Ledger {
         transaction.is_doomed = true;
         assert_ne!(transaction.end, Some(End::Committed), "{no:?} of {within:?} was refused");
         may_fail
-    }
-
-    /// Whether a message can be in its queue, as far as transactions are concerned.
-    pub(super) fn may_be_there(&self, entry: &Entry) -> bool {
-        entry.within.is_none_or(|within| self.transactions[within.0].may_be_committed())
     }
 
     /// Whether a message was settled in a transaction that may have ended by now.

@@ -1,10 +1,8 @@
 //! Everything at once.
 
-use mochila_broker::QueueSettings;
-use mochila_broker::settings::LimitPolicy;
 use mochila_wire::condition;
 
-use super::told;
+use super::{kinds, told};
 use crate::{ClientPlan, CreditPlan, Mishaps, ReceiverPlan, SenderPlan, Story, Tally, World};
 
 /// Any clients with any luck on any queues.
@@ -22,11 +20,7 @@ fn at_once(seed: u64) -> Tally {
     world.forgive(condition::RESOURCE_LIMIT_EXCEEDED);
     let queues = ["a", "b", "c"];
     for queue in queues {
-        let settings = QueueSettings {
-            max_count: world.random().chance(30).then_some(30),
-            limit_policy: *world.random().pick(&[LimitPolicy::Reject, LimitPolicy::Block]),
-            ..QueueSettings::default()
-        };
+        let settings = kinds::any(world.random());
         world.queue(queue, settings);
         world.may_refuse(queue);
     }
@@ -54,8 +48,15 @@ fn anybody(world: &mut World, queues: &[&str]) -> ClientPlan {
         };
         let (settled, aborted, mortal) =
             (*random.pick(&[0, 30]), *random.pick(&[0, 20]), *random.pick(&[0, 30]));
+        let names = *random.pick(&[1, 4, 20]);
         plan = plan.sends(
-            sender.sized(&[0, 50, 400, 5_000]).settled(settled).aborted(aborted).mortal(mortal),
+            sender
+                .sized(&[0, 50, 400, 5_000])
+                .settled(settled)
+                .aborted(aborted)
+                .mortal(mortal)
+                .grouped(names)
+                .keyed(names),
         );
     }
     for _ in 0..world.random().between(0, 2) {

@@ -52,12 +52,10 @@ fn rings(seed: u64) -> Tally {
         max_count: by_count.then_some(15),
         max_bytes: (!by_count).then_some(4_000),
         limit_policy: LimitPolicy::Ring,
+        priorities: *world.random().pick(&[None, None, Some(2), Some(3), Some(10)]),
         ..QueueSettings::default()
     };
     world.queue("q", settings);
-    world.may_drop("q");
-    // What is held has its place: where nothing else can be dropped, what comes is refused.
-    world.may_refuse("q");
     for _ in 0..world.random().between(1, 3) {
         let random = world.random();
         let (settled, mortal) = (*random.pick(&[0, 30, 100]), *random.pick(&[0, 20]));
@@ -77,6 +75,9 @@ fn rings(seed: u64) -> Tally {
         }
         if random.chance(20) {
             receiver = receiver.browsing();
+        }
+        if random.chance(20) {
+            receiver = receiver.selecting(random);
         }
         let mut plan = ClientPlan::new().receives(receiver);
         if random.chance(30) {

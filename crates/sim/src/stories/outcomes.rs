@@ -1,6 +1,5 @@
 //! What receivers say of messages.
 
-use mochila_broker::QueueSettings;
 use mochila_wire::condition;
 
 use super::told;
@@ -19,40 +18,6 @@ fn moods(seed: u64) -> Tally {
         let credit = CreditPlan::any(world.random());
         let receiver = ReceiverPlan::from("q", credit).moody(world.random());
         world.client(ClientPlan::new().receives(receiver));
-    }
-    told(world)
-}
-
-/// Receivers that share message groups.
-pub(super) const GROUPS: Story =
-    Story { name: "a_message_group_is_with_one_consumer_at_a_time_and_in_order", tell: groups };
-
-fn groups(seed: u64) -> Tally {
-    let mut world = World::new(seed);
-    let settings = QueueSettings { shared_groups: true, ..QueueSettings::default() };
-    world.queue("q", settings);
-    for _ in 0..world.random().between(1, 2) {
-        let random = world.random();
-        let (groups, settled) = (*random.pick(&[1, 3, 20]), *random.pick(&[0, 50]));
-        let sender = SenderPlan::to("q", 60).sized(&[0, 50, 700]).grouped(groups);
-        let mut plan = ClientPlan::new().sends(sender.settled(settled));
-        if random.chance(30) {
-            plan = plan.transacts(4, 30, 0);
-        }
-        world.client(plan);
-    }
-    for _ in 0..world.random().between(1, 4) {
-        let random = world.random();
-        let mut receiver = ReceiverPlan::from("q", CreditPlan::any(random)).moody(random);
-        if random.chance(20) {
-            receiver = receiver.browsing();
-        }
-        let mut plan = ClientPlan::new().receives(receiver);
-        if random.chance(30) {
-            plan = plan.transacts(4, 30, 20);
-        }
-        let mishaps = Mishaps { detach: 20, end: 5, leave: 10, reset: 5, ..Mishaps::default() };
-        world.client(plan.suffers(mishaps));
     }
     told(world)
 }

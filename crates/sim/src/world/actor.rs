@@ -62,6 +62,7 @@ impl World {
             }
         }
         self.check_always();
+        self.look_around();
         if self.random.below(SLOWNESS) == 0 {
             // Time passes although there is something to do: threads are slow now and then.
             self.now = self.now.after(1);

@@ -96,13 +96,17 @@ impl World {
                 continue;
             }
             let explained = numbers.discards_ttl + numbers.discards_purge;
-            let dropped = numbers.discards_ring;
-            let is_explained = missing.mortal + missing.droppable <= explained + dropped;
-            assert!(is_explained, "{missing:?} messages of {name} are missing, {dropped} dropped");
-            // What somebody holds is his: nothing is dropped and accepted, too.
+            let dropped = numbers.discards_ring + numbers.discards_lvq;
+            let displaced = missing.droppable + missing.replaceable;
+            let refused = numbers.discards_overflow;
+            let is_explained = missing.mortal + displaced <= explained + dropped + refused;
+            assert!(is_explained, "{missing:?} messages of {name} are missing: {numbers:?}");
+            self.ledger.check_last_values(name);
+            // What somebody holds is his: nothing is dropped and accepted, too. A value that is
+            // replaced leaves whoever holds it.
             let (done, ends) = (self.ledger.done_of(name), numbers.msg_total_dequeues + gone);
             assert!(
-                done + dropped + explained <= ends,
+                self.ledger.replaces(name) || done + dropped + explained <= ends,
                 "of the {ends} messages that left {name}, {done} were settled, {dropped} dropped, \
                  and {explained} expired or purged"
             );

@@ -2,6 +2,9 @@
 
 use super::World;
 use crate::client::Client;
+use crate::number::ConnectionNo;
+use crate::peer::Peer;
+use crate::shelf::Shelf;
 
 impl World {
     /// Lets everything happen until nothing more does, and sees whether that is right.
@@ -53,24 +56,29 @@ impl World {
         }
     }
 
+    /// Looks at the queues that are watched and have changed.
+    pub(super) fn look_around(&mut self) {
+        for name in &self.watched {
+            let Some(queue) = self.node.broker.queue(name) else { continue };
+            if self.ledger.is_stale(name, &queue.statistics()) {
+                self.ledger.looks_at(name, Shelf::of(&queue, self.now));
+            }
+        }
+    }
+
     fn pass_to(&mut self, at_ms: u64) {
         self.now = self.now.after(at_ms.saturating_sub(self.now.mono_ms));
     }
 
     /// What must hold when nothing more happens.
-    fn check_rest(&self) {
+    fn check_rest(&mut self) {
+        self.check_served();
         for client in self.reading() {
-            let Some(no) = client.connection() else { continue };
-            let peer = self.peers[no.0].as_ref().filter(|peer| peer.connection.is_open());
-            let Some(peer) = peer.filter(|_| !self.cables[no.0].is_silent()) else {
-                // The broker's end is not there, or waits for the client's end to go.
-                continue;
-            };
+            let Some((no, peer)) = self.peer_of(client) else { continue };
             client.check_rest(self.now.mono_ms);
             let record = peer.connection.record();
             let known = (record.session_count(), record.link_count());
             assert_eq!(known, client.roads(), "sessions and links of {no:?}");
-            self.check_served(client);
             self.check_credit(client);
         }
         for queue in self.node.broker.queues() {
@@ -86,20 +94,19 @@ impl World {
     }
 
     /// No consumer waits while a message that it may take is available.
-    fn check_served(&self, client: &Client) {
-        for appetite in client.takers(&self.ledger) {
-            let Some(numbers) = self.statistics(&appetite.queue) else { continue };
-            let available = numbers.msg_depth - numbers.unacked_messages;
+    fn check_served(&mut self) {
+        let connected = self.reading().filter(|client| self.peer_of(client).is_some());
+        let appetites: Vec<_> = connected.flat_map(Client::appetites).collect();
+        for appetite in appetites {
+            let name = &appetite.queue;
+            let Some(queue) = self.node.broker.queue(name) else { continue };
             if appetite.held >= self.node.settings.max_unsettled as usize {
                 continue;
             }
-            assert!(
-                available <= appetite.excluded,
-                "{available} messages of queue {} are available, and a consumer waits that would \
-                 take all but {} of them",
-                appetite.queue,
-                appetite.excluded
-            );
+            let shelf = Shelf::of(&queue, self.now);
+            let wanted = self.ledger.wanted(&shelf, &appetite);
+            assert!(wanted.is_none(), "{wanted:?} is available, and {appetite:?} waits for it");
+            self.ledger.looks_at(name, shelf);
         }
     }
 
@@ -119,6 +126,14 @@ impl World {
                 "queue {queue} has room, and a producer waits for credit"
             );
         }
+    }
+
+    /// The broker's end of a client's connection, unless it is not there, or waits for the client's
+    /// end to go.
+    fn peer_of(&self, client: &Client) -> Option<(ConnectionNo, &Peer)> {
+        let no = client.connection().filter(|no| !self.cables[no.0].is_silent())?;
+        let peer = self.peers[no.0].as_ref().filter(|peer| peer.connection.is_open())?;
+        Some((no, peer))
     }
 
     /// The clients that read what arrives.

@@ -1,0 +1,8 @@
+//! Stories of exchanges, and of the queues behind them.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bench;
+mod numbers;
+mod routing;
+mod senders;

@@ -1,0 +1,97 @@
+//! Those who send to an exchange.
+
+use crate::bench::Bench;
+use mochila_broker::{DeleteIf, ExchangeDeleteIf, ExchangeError, ExchangeKind};
+
+#[test]
+fn a_sender_whose_messages_all_go_to_one_queue_is_held_back_by_it() {
+    let mut bench = Bench::new();
+    let direct = bench.exchange(ExchangeKind::Direct);
+    let full = bench.stopping(&direct, "full", "full");
+    let mut publisher = bench.publisher(&direct);
+    assert_eq!(bench.grant(&mut publisher, 100), 100);
+    publisher.note(&bench.publish(&direct, &["full", "full", "full"]));
+    assert_eq!(bench.grant(&mut publisher, 100), 0);
+    assert_eq!(full.statistics().producers_waiting, 1);
+    bench.purge(&full);
+    assert_eq!(bench.woken(), [7]);
+    assert_eq!(bench.grant(&mut publisher, 100), 3, "as much as there is room");
+    publisher.note(&bench.publish(&direct, &["full", "full", "full"]));
+    assert_eq!(bench.grant(&mut publisher, 100), 0);
+    bench.broker.delete("full", DeleteIf::default()).unwrap().perform();
+    assert_eq!(bench.woken(), [7]);
+    assert_eq!(bench.grant(&mut publisher, 100), 100);
+    publisher.detach(bench.now).perform();
+    assert_eq!(direct.statistics().producer_count, 0);
+}
+
+#[test]
+fn a_full_queue_does_not_hold_back_a_sender_whose_messages_go_to_others_too() {
+    let mut bench = Bench::new();
+    let direct = bench.exchange(ExchangeKind::Direct);
+    let full = bench.stopping(&direct, "full", "full");
+    bench.bind(&direct, "roomy", "roomy");
+    let mut publisher = bench.publisher(&direct);
+    for _ in 0..100 {
+        for key in ["full", "roomy"] {
+            publisher.note(&bench.publish(&direct, &[key]));
+            if full.statistics().msg_depth > 1 {
+                assert_eq!(bench.grant(&mut publisher, 100), 100);
+            }
+        }
+    }
+    for _ in 0..100 {
+        publisher.note(&bench.publish(&direct, &["full"]));
+    }
+    assert_eq!(bench.grant(&mut publisher, 100), 0, "nothing has gone elsewhere for long");
+    bench.purge(&full);
+    publisher.note(&bench.publish(&direct, &["roomy"]));
+    assert_eq!(bench.grant(&mut publisher, 100), 100);
+    assert_eq!(full.statistics().producer_count, 0, "it is not its producer any more");
+    publisher.detach(bench.now).perform();
+}
+
+#[test]
+fn a_sender_is_held_back_when_every_queue_that_it_sends_to_is_full() {
+    let mut bench = Bench::new();
+    let fanout = bench.exchange(ExchangeKind::Fanout);
+    let a = bench.stopping(&fanout, "a", "");
+    let b = bench.stopping(&fanout, "b", "");
+    let mut publisher = bench.publisher(&fanout);
+    publisher.note(&bench.publish(&fanout, &["1", "2", "3"]));
+    assert_eq!(bench.grant(&mut publisher, 100), 0);
+    bench.purge(&a);
+    bench.purge(&b);
+    assert_eq!(bench.woken(), [7]);
+    assert!(bench.grant(&mut publisher, 100) > 0);
+    publisher.note(&bench.publish(&fanout, &["1"]));
+    assert_eq!(bench.grant(&mut publisher, 100), 100);
+    publisher.detach(bench.now).perform();
+}
+
+#[test]
+fn a_queue_that_holds_a_sender_back_is_not_in_use_because_of_it() {
+    let mut bench = Bench::new();
+    let direct = bench.exchange(ExchangeKind::Direct);
+    let full = bench.stopping(&direct, "full", "full");
+    let mut publisher = bench.publisher(&direct);
+    publisher.note(&bench.publish(&direct, &["full", "full", "full"]));
+    assert_eq!(bench.grant(&mut publisher, 100), 0);
+    assert_eq!(full.statistics().producer_count, 0);
+    full.delete(DeleteIf { unused: true, empty: false }).unwrap().perform();
+    assert_eq!(bench.woken(), [7]);
+    publisher.detach(bench.now).perform();
+}
+
+#[test]
+fn whoever_sends_to_an_exchange_that_is_deleted_is_told() {
+    let bench = Bench::new();
+    let exchange = bench.exchange(ExchangeKind::Direct);
+    let publisher = bench.publisher(&exchange);
+    let unused = ExchangeDeleteIf { unused: true };
+    assert!(matches!(exchange.delete(unused), Err(ExchangeError::InUse { .. })));
+    exchange.delete(ExchangeDeleteIf::default()).unwrap().perform();
+    assert_eq!(bench.woken(), [7]);
+    assert!(publisher.exchange().is_deleted());
+    publisher.detach(bench.now).perform();
+}

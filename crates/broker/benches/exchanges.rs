@@ -1,15 +1,15 @@
 //! What a message costs at an exchange: `cargo bench -p mochila-broker --bench exchanges`.
 //!
-//! One thread, no sockets. A message is published, taken and accepted, with one binding and with a
+//! One thread, no sockets. A message is published, taken, encoded and accepted, with one binding and with a
 //! thousand others beside it. Figures depend on the machine; what must hold anywhere is that they do
 //! not grow with the number of bindings that do not match.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use mochila_broker::{
-    BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, Exchange, ExchangeKind,
-    ExchangeSettings, MessageMeta, QueueSettings, Routing, SharedQueue, TakeLimit, Taken, Wake,
-    Waker,
+    Added, BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, Exchange,
+    ExchangeKind, ExchangeSettings, MessageMeta, QueueSettings, Routing, SharedQueue, TakeLimit,
+    Taken, Wake, Waker,
 };
 use mochila_wire::section::scan;
 use mochila_wire::{Encode, Limits, Map, Message, Now, Sections};
@@ -72,6 +72,8 @@ struct Bench {
     builder: BatchBuilder,
     routing: Routing,
     taken: Taken,
+    added: Added,
+    output: Vec<u8>,
     positions: Vec<u64>,
     buffer: Vec<u8>,
     messages: Vec<(Range<usize>, Sections, MessageMeta)>,
@@ -112,6 +114,8 @@ impl Bench {
             builder: BatchBuilder::new(),
             routing: Routing::new(),
             taken: Taken::new(),
+            added: Added::new(),
+            output: Vec::new(),
             positions: Vec::new(),
             buffer,
             messages,
@@ -152,6 +156,11 @@ impl Bench {
         self.positions.clear();
         self.positions.extend(self.taken.deliveries().iter().map(|delivery| delivery.position));
         assert_eq!(self.positions.len(), BATCH);
+        self.output.clear();
+        for delivery in self.taken.deliveries() {
+            let from = self.taken.write_head(delivery, &mut self.added, &mut self.output);
+            self.output.extend_from_slice(&self.taken.bytes(delivery)[from..]);
+        }
         self.queue.accept(NOW, self.consumer, &self.positions).perform();
         self.taken.clear();
     }

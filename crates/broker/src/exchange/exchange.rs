@@ -9,14 +9,14 @@ use super::publisher::{Links, Publisher, SubscriberId};
 use super::{ExchangeError, ExchangeSettings, ExchangeStatistics, Published, Routing};
 use crate::budget::{Budget, Reservation};
 use crate::events::{Event, EventKind};
-use crate::message::Batch;
+use crate::message::{Batch, SEQUENCE};
 use crate::node::Node;
 use crate::queue::{Enqueued, Refusal, Rejected, SharedQueue};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::transaction::{Fault, Transaction};
 use crate::wake::{Waker, Wakeups};
 use arc_swap::ArcSwapOption;
-use mochila_wire::{Map, Now, Symbol, Value};
+use mochila_wire::{Map, Now, Value};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
@@ -451,9 +451,12 @@ impl Exchange {
     fn number(&self, batch: &mut Batch) {
         // Relaxed: every message gets a number of its own, nothing more.
         let first = self.next_number.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        if batch.number_from(first as i64) {
+            return;
+        }
         for index in 0..batch.len() {
             let number = Value::Long((first + index as u64) as i64);
-            batch.annotate(index, &[(SEQUENCE, number)], self.budget());
+            batch.annotate(index, &[(SEQUENCE.clone(), number)], self.budget());
         }
     }
 
@@ -529,7 +532,5 @@ impl Drop for Alternate {
 
 /// The argument of a binding that is to be the only one with its key.
 const EXCLUSIVE: &str = "qpid.exclusive-binding";
-/// The annotation with a message's number in an exchange.
-const SEQUENCE: Symbol = Symbol::from_static("qpid.msg_sequence");
 /// What a binding takes beside its key.
 const BINDING_COST: u64 = 384;

@@ -1,6 +1,6 @@
 //! The bytes of the messages that came together.
 
-use super::{LargeBody, Origin};
+use super::{LargeBody, Numbers, Origin};
 use crate::budget::Reservation;
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ pub struct Segment {
     /// The message-format of all messages in it: it is the same for almost all messages there are.
     message_format: u32,
     origin: Origin,
+    /// What an exchange has numbered its messages with.
+    numbers: Option<Numbers>,
     reservation: Reservation,
 }
 
@@ -25,7 +27,7 @@ impl Segment {
         origin: Origin,
         reservation: Reservation,
     ) -> Segment {
-        Segment { bytes, large: None, message_format, origin, reservation }
+        Segment { bytes, large: None, message_format, origin, numbers: None, reservation }
     }
 
     /// A segment of one message whose bytes are `large`, and whose first bytes are `head`.
@@ -36,7 +38,8 @@ impl Segment {
         origin: Origin,
         reservation: Reservation,
     ) -> Segment {
-        Segment { bytes: head, large: Some(large), message_format, origin, reservation }
+        let large = Some(large);
+        Segment { bytes: head, large, message_format, origin, numbers: None, reservation }
     }
 
     /// The bytes in memory.
@@ -57,6 +60,23 @@ impl Segment {
     /// Where its messages came from, and when.
     pub fn origin(&self) -> Origin {
         self.origin
+    }
+
+    pub(crate) fn numbers(&self) -> Option<&Numbers> {
+        self.numbers.as_ref()
+    }
+
+    /// Its messages have these numbers from now on. They are charged whatever the limit, as the
+    /// messages are in already.
+    pub(crate) fn set_numbers(&mut self, numbers: Numbers) {
+        if let Some(before) = self.numbers.take() {
+            self.reservation.shrink_to(self.reservation.bytes() - before.memory_bytes());
+        }
+        let bytes = numbers.memory_bytes();
+        if bytes > 0 {
+            self.reservation.merge(self.reservation.budget().charge(bytes));
+        }
+        self.numbers = Some(numbers);
     }
 
     /// What it costs the budget.

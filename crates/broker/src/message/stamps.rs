@@ -1,6 +1,6 @@
 //! Annotations that a queue adds to each of its messages when it goes out.
 
-use super::Origin;
+use super::{Origin, SEQUENCE};
 use crate::settings::{Defaults, QueueSettings};
 use mochila_wire::form::Width;
 use mochila_wire::{Form, Symbol, Value};
@@ -82,8 +82,8 @@ fn nanoseconds(origin: Origin) -> i64 {
 #[derive(Debug, Default)]
 pub struct Added {
     pairs: Vec<(Symbol, Value)>,
-    /// Set if the keys of `pairs` are those of these stamps and no others.
-    keys_of: Option<Arc<Stamps>>,
+    /// Set if the keys of `pairs` are these and no others.
+    keys: Option<Keys>,
 }
 
 impl Added {
@@ -92,28 +92,48 @@ impl Added {
         Added::default()
     }
 
-    /// What consumers have added, and on top of it what the queue adds.
+    /// The number of a message in an exchange; on top of it what consumers have added, and on top of
+    /// that what the queue adds.
     pub(super) fn fill(
         &mut self,
         overlay: &[(Symbol, Value)],
-        stamps: &Arc<Stamps>,
+        (stamps, number): (Option<&Arc<Stamps>>, Option<i64>),
         position: u64,
         origin: Origin,
     ) -> &[(Symbol, Value)] {
-        let values = stamps.values(position, origin).into_iter().flatten();
-        let is_known = self.keys_of.as_ref().is_some_and(|known| Arc::ptr_eq(known, stamps));
-        if is_known && overlay.is_empty() && stamps.knows_all(origin) {
-            for (pair, (_, value)) in self.pairs.iter_mut().zip(values) {
+        let number = number.map(|number| (&SEQUENCE, Value::Long(number)));
+        let is_whole = overlay.is_empty() && stamps.is_none_or(|stamps| stamps.knows_all(origin));
+        let has_number = number.is_some();
+        let are_known = self.keys.as_ref().is_some_and(|keys| keys.are(has_number, stamps));
+        let stamped = stamps.map(|stamps| stamps.values(position, origin));
+        let stamped = stamped.into_iter().flatten().flatten();
+        if is_whole && are_known {
+            for (pair, (_, value)) in self.pairs.iter_mut().zip(number.into_iter().chain(stamped)) {
                 pair.1 = value;
             }
             return &self.pairs;
         }
+        let owned = |(key, value): (&Symbol, Value)| (key.clone(), value);
         self.pairs.clear();
+        self.pairs.extend(number.map(owned));
         self.pairs.extend_from_slice(overlay);
-        self.pairs.extend(values.map(|(key, value)| (key.clone(), value)));
-        let is_whole = overlay.is_empty() && stamps.knows_all(origin);
-        self.keys_of = is_whole.then(|| Arc::clone(stamps));
+        self.pairs.extend(stamped.map(owned));
+        self.keys = is_whole.then(|| Keys { has_number, stamps: stamps.cloned() });
         &self.pairs
+    }
+}
+
+/// Which annotations messages get that consumers have not touched.
+#[derive(Debug)]
+struct Keys {
+    has_number: bool,
+    stamps: Option<Arc<Stamps>>,
+}
+
+impl Keys {
+    fn are(&self, has_number: bool, stamps: Option<&Arc<Stamps>>) -> bool {
+        self.has_number == has_number
+            && self.stamps.as_ref().map(Arc::as_ptr) == stamps.map(Arc::as_ptr)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The messages that one visit of a consumer takes out of a queue.
 
+use super::numbers::SECTION;
 use super::{Added, Content, Head, Overlay, Segment, Stamps};
 use crate::messages::Flags;
 use crate::selector::SelectorInput;
@@ -18,6 +19,8 @@ pub struct Taken {
     overlays: Vec<Arc<Overlay>>,
     /// What the queue adds to each of them.
     stamps: Option<Arc<Stamps>>,
+    /// Some of them have numbers of an exchange.
+    has_numbers: bool,
 }
 
 /// A message that was taken, or is being browsed.
@@ -97,27 +100,43 @@ impl Taken {
         annotation::write_head(out, self.bytes(delivery), &sections, &patch)
     }
 
-    /// The same for a message to which the queue's own annotations are added, if it has no others
-    /// and nothing else changes: most of those that queues with such annotations have.
+    /// The same for a message to which the annotations of a queue are added, or its number in an
+    /// exchange, if it has no others and nothing else changes: most of those that have such.
     #[inline]
     fn write_stamps(&self, delivery: &Delivery, out: &mut Vec<u8>) -> Option<usize> {
-        let stamps = self.stamps.as_ref().filter(|_| !delivery.is_patched())?;
+        if (self.stamps.is_none() && !self.has_numbers) || delivery.is_patched() {
+            return None;
+        }
         let end = delivery.head.end_without_annotations()?;
         let start = out.len();
         out.extend_from_slice(&self.bytes(delivery)[..end]);
         let origin = self.segments[delivery.segment as usize].origin();
-        if stamps.write(out, delivery.position, origin) {
-            return Some(end);
+        let is_all = match (&self.stamps, self.number(delivery)) {
+            (Some(stamps), None) => stamps.write(out, delivery.position, origin),
+            (None, Some(number)) => {
+                SECTION.write(out, &[number]);
+                true
+            }
+            _ => false,
+        };
+        if !is_all {
+            out.truncate(start);
         }
-        out.truncate(start);
-        None
+        is_all.then_some(end)
+    }
+
+    /// The number that a message has got at an exchange.
+    #[inline]
+    fn number(&self, delivery: &Delivery) -> Option<i64> {
+        let segment = &self.segments[delivery.segment as usize];
+        if self.has_numbers { segment.number(delivery.offset) } else { None }
     }
 
     /// What has to be different in the head of the message that goes out; `None` if it goes out as
     /// it came in.
     pub fn patch<'a>(&'a self, delivery: &Delivery, added: &'a mut Added) -> Option<HeadPatch<'a>> {
         let flags = delivery.flags;
-        if self.stamps.is_none() && !delivery.is_patched() {
+        if self.stamps.is_none() && !self.has_numbers && !delivery.is_patched() {
             return None;
         }
         Some(HeadPatch {
@@ -138,9 +157,12 @@ impl Taken {
     ) -> &'a [(Symbol, Value)] {
         let overlay = self.overlays.get(delivery.overlay as usize);
         let overlay = overlay.map_or(&[][..], |overlay| overlay.annotations());
-        let Some(stamps) = &self.stamps else { return overlay };
+        let number = self.number(delivery);
+        if self.stamps.is_none() && number.is_none() {
+            return overlay;
+        }
         let origin = self.segments[delivery.segment as usize].origin();
-        added.fill(overlay, stamps, delivery.position, origin)
+        added.fill(overlay, (self.stamps.as_ref(), number), delivery.position, origin)
     }
 
     /// A message as filters see it; whose connection it came over is left open.
@@ -175,6 +197,7 @@ impl Taken {
         self.segments.clear();
         self.overlays.clear();
         self.stamps = None;
+        self.has_numbers = false;
     }
 
     /// What is taken next goes out with these.
@@ -186,6 +209,7 @@ impl Taken {
     pub(crate) fn segment(&mut self, segment: &Arc<Segment>) -> u32 {
         if !self.segments.last().is_some_and(|last| Arc::ptr_eq(last, segment)) {
             self.segments.push(Arc::clone(segment));
+            self.has_numbers |= segment.numbers().is_some();
         }
         (self.segments.len() - 1) as u32
     }

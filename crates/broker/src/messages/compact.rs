@@ -39,7 +39,12 @@ impl Compaction {
             bytes.extend_from_slice(&self.segment.bytes()[start..start + moved.len as usize]);
         }
         let (format, origin) = (self.segment.message_format(), self.segment.origin());
-        Arc::new(Segment::new(bytes.into_boxed_slice(), format, origin, reservation))
+        let mut copy = Segment::new(bytes.into_boxed_slice(), format, origin, reservation);
+        if let Some(numbers) = self.segment.numbers() {
+            let moves = self.messages.iter().map(|moved| (moved.from, moved.to));
+            copy.set_numbers(numbers.moved(moves));
+        }
+        Arc::new(copy)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use mochila_broker::{
     Added, BatchBuilder, Broker, BrokerSettings, ConsumerOptions, Exchange, ExchangeKind,
-    ExchangeSettings, MessageMeta, Mode, Published, Publisher, QueueSettings, Routing, SharedQueue,
-    TakeLimit, Taken, Wake, Waker, Want,
+    ExchangeSettings, MessageMeta, Mode, Origin, Published, Publisher, QueueSettings, Routing,
+    SharedQueue, TakeLimit, Taken, Wake, Waker, Want,
 };
 use mochila_wire::section::scan;
 use mochila_wire::{Encode, Limits, Map, Message, Now};
@@ -99,6 +99,7 @@ impl Bench {
             let sections = scan(bytes, &Limits::DEFAULT).unwrap();
             builder.push(start..buffer.len(), &sections, MessageMeta::read(&sections, bytes));
         }
+        builder.set_origin(Origin::new(0, self.now));
         let batch = builder.finish(&buffer, self.broker.budget()).unwrap();
         let key = key.map(str::as_bytes);
         let (published, wakeups) = exchange.publish(self.now, batch, key, &mut self.routing);

@@ -11,6 +11,7 @@ mod incoming;
 mod inspection;
 mod large;
 mod links;
+mod lost_groups;
 mod node;
 mod open;
 mod outgoing;

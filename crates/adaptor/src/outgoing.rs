@@ -34,6 +34,8 @@ pub(crate) struct Outgoing {
     /// The queue was made for this link: it goes when the link goes, closed or not, since nothing
     /// is kept of links that are only detached.
     pub(crate) owns_queue: bool,
+    /// The peer wants to hear of groups that go to other receivers.
+    pub(crate) wants_lost_groups: bool,
     /// The queue is a subscription to an exchange.
     pub(crate) subscription: Option<Subscription>,
 }
@@ -127,6 +129,7 @@ impl Connection {
         }
         limit.messages = limit.messages.min(more_unsettled);
         if limit.messages == 0 {
+            self.hear_of_lost_groups(id);
             // Without credit, or with the session's window closed, it must not keep others waiting.
             self.idle(now, id, scratch);
             // A drain does not wait until the receiver settles something.
@@ -140,6 +143,9 @@ impl Connection {
         let (taking, wakeups) =
             outgoing.queue.take(now, outgoing.consumer, limit, &mut scratch.taken);
         scratch.wakeups.merge(wakeups);
+        if let Some(lost) = scratch.taken.take_lost_groups() {
+            self.tell_lost_groups(id, &lost);
+        }
         let sent = self.send_taken(now, id, scratch);
         self.count_sent(now, id, sent);
         if self.links.outgoing(id).is_some_and(|outgoing| outgoing.departure.is_some()) {

@@ -17,6 +17,7 @@ use crate::connection::Connection;
 use crate::credit::Credit;
 use crate::incoming::{Destination, Incoming};
 use crate::links::{End, Slot};
+use crate::lost_groups::LOST_GROUPS;
 use crate::node::{EVENTS, MANAGEMENT};
 use crate::outgoing::Outgoing;
 use crate::subscription::Subscription;
@@ -76,12 +77,14 @@ impl Connection {
         let presettled = peer.snd_settle_mode == SenderSettleMode::Settled;
         let is_shared = wanted.has("shared");
         let is_sole = exchange.is_some() && !is_shared;
+        let wants_lost_groups = peer.desired_capabilities.contains(&LOST_GROUPS);
         let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
         let options = ConsumerOptions {
             mode: if browsing { Mode::Browse } else { Mode::Acquire },
             exclusive: wanted.exclusive() || is_sole,
             settled: false,
             owner: self.record.id,
+            wants_lost_groups,
             filters: (!filters.is_empty()).then(|| Arc::new(filters)),
             waker: waker.clone(),
         };
@@ -138,6 +141,7 @@ impl Connection {
             true => SenderSettleMode::Settled,
             false => SenderSettleMode::Unsettled,
         };
+        answer.offered_capabilities.extend(wants_lost_groups.then_some(LOST_GROUPS));
         self.engine.answer_attach(id, answer);
         let record = LinkRecord {
             browsing,
@@ -154,6 +158,7 @@ impl Connection {
             full: false,
             departure: None,
             owns_queue,
+            wants_lost_groups,
             subscription,
         });
         self.insert_link(id, end, record, scratch);
@@ -201,6 +206,7 @@ impl Connection {
             full: false,
             departure: None,
             owns_queue: false,
+            wants_lost_groups: false,
             subscription: Some(Subscription::new(&at, waker)),
         });
         self.insert_link(id, end, record, scratch);

@@ -42,9 +42,9 @@ pub use message::{
 };
 pub use node::{AbandonedTotals, Broker, BrokerSettings, Pattern};
 pub use queue::{
-    ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, GroupReport, Mode, Moved,
-    Outcome, Pick, ProducerId, Refusal, Rejected, Settlement, SharedQueue, Statistics, TakeLimit,
-    Taking, Want,
+    ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, GroupReport, LostGroups, Mode,
+    Moved, Outcome, Pick, ProducerId, Refusal, Rejected, Settlement, SharedQueue, Statistics,
+    TakeLimit, Taking, Want,
 };
 pub use selector::{
     FieldFilter, Filter, FilterError, Filters, Selector, SelectorError, SelectorInput,

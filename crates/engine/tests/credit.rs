@@ -324,3 +324,25 @@ fn what_a_flow_says_besides_the_state_of_its_link_is_passed_on() {
     let expected = [Event::FlowProperties { link, properties }, Event::Credit { link }];
     assert_eq!(told.collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn what_is_told_of_a_link_is_a_flow_ahead_of_what_is_sent_next() {
+    let (mut pair, _, road) = receiving_client();
+    pair.client.grant(road.client, 5);
+    pair.run();
+    pair.client_events();
+    let properties = Map::new().with("lost-groups", "x");
+    pair.server.tell(road.server, properties.clone());
+    pair.server.outgoing(road.server).unwrap().send(1, true, 0, &[b"later"]);
+    pair.run();
+    let events: Vec<Event> = pair.client_events().into_iter().map(|seen| seen.event).collect();
+    let told = Event::FlowProperties { link: road.client, properties: Box::new(properties) };
+    assert_eq!(events[0], told);
+    assert!(matches!(events.last(), Some(Event::Transfer(_))), "{events:?}");
+    assert_eq!(pair.client.link(road.client).unwrap().credit(), 4);
+    // What does not fit a frame is left out.
+    pair.server.tell(road.server, Map::new().with("much", "x".repeat(100_000)));
+    pair.run();
+    let events: Vec<Event> = pair.client_events().into_iter().map(|seen| seen.event).collect();
+    assert_eq!(events, [Event::PeerFlow { link: road.client }]);
+}

@@ -212,3 +212,47 @@ fn what_makes_no_sense_refuses_the_link_and_says_why() {
     let link = creating(&mut bench, client, "right", &arguments);
     assert_eq!(in_force(&mut bench, link).get("qpid.max_count"), Some(&Value::Ulong(7)));
 }
+
+/// A receiver of a queue with groups that wants to hear of those that others get.
+fn listening(bench: &mut Bench, client: Client, credit: u32) -> Link {
+    let request = AttachRequest {
+        desired_capabilities: vec!["lost-groups".into()],
+        ..AttachRequest::receiver("listening", Source::at("groups"), Target::default().into())
+    };
+    let link = bench.attach(client, request);
+    bench.grant(link, credit);
+    link
+}
+
+#[test]
+fn c4_a_receiver_that_asks_for_it_is_told_which_groups_others_have_now() {
+    let mut bench = Bench::new();
+    bench.create("groups", |settings| {
+        settings.shared_groups = true;
+        settings.rebalances_groups = true;
+    });
+    let (client, other) = (bench.client(), bench.client());
+    let old = listening(&mut bench, client, 1);
+    assert_eq!(bench.answer(old).offered_capabilities, [Symbol::from_static("lost-groups")]);
+    let to = bench.sender(client, "groups");
+    for n in 0..3 {
+        let mut message = text(&n.to_string());
+        message.properties_mut().group_id = Some("x".into());
+        bench.send(to, &message);
+    }
+    let got = bench.got(old);
+    assert_eq!(got.len(), 1);
+    let new = bench.receiver(other, "groups", 1);
+    bench.run();
+    assert!(bench.answer(new).offered_capabilities.is_empty(), "it has not asked");
+    assert!(bench.texts(new).is_empty());
+    assert!(bench.flow_properties(old).is_empty(), "nobody else has it yet");
+    // Without credit it hears of it all the same.
+    bench.accept(&got);
+    assert_eq!(bench.texts(new), ["1"]);
+    let told = bench.flow_properties(old);
+    let names = Value::List(vec!["x".into()]);
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].get("lost-groups"), Some(&names));
+    assert!(bench.flow_properties(new).is_empty());
+}

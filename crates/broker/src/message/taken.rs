@@ -3,6 +3,7 @@
 use super::numbers::SECTION;
 use super::{Added, Content, Head, Overlay, Segment, Stamps};
 use crate::messages::Flags;
+use crate::queue::LostGroups;
 use crate::selector::SelectorInput;
 use mochila_wire::annotation;
 use mochila_wire::{HeadPatch, Sections, Symbol, Value};
@@ -21,6 +22,8 @@ pub struct Taken {
     stamps: Option<Arc<Stamps>>,
     /// Some of them have numbers of an exchange.
     has_numbers: bool,
+    /// What the consumer has to hear before it gets any of them.
+    lost_groups: Option<Box<LostGroups>>,
 }
 
 /// A message that was taken, or is being browsed.
@@ -191,6 +194,15 @@ impl Taken {
         origin != 0 && origin == connection
     }
 
+    /// Groups that the consumer has lost before it took these messages, if it wants to hear of that.
+    pub fn take_lost_groups(&mut self) -> Option<Box<LostGroups>> {
+        self.lost_groups.take()
+    }
+
+    pub(crate) fn set_lost_groups(&mut self, lost: Option<Box<LostGroups>>) {
+        self.lost_groups = lost;
+    }
+
     /// Lets go of everything.
     pub fn clear(&mut self) {
         self.deliveries.clear();
@@ -198,6 +210,7 @@ impl Taken {
         self.overlays.clear();
         self.stamps = None;
         self.has_numbers = false;
+        self.lost_groups = None;
     }
 
     /// What is taken next goes out with these.

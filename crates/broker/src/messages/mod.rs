@@ -23,7 +23,7 @@ pub(crate) use bits::Bits;
 pub(crate) use compact::Compaction;
 pub(crate) use dead::{DeadLetters, Death, Grave};
 pub(crate) use entry::Flags;
-pub(crate) use groups::{GroupState, Groups};
+pub(crate) use groups::{GroupState, Groups, Handover};
 pub(crate) use leaving::{Dequeued, Return};
 pub(crate) use levels::{Choice, Levels};
 pub(crate) use positions::{Positions, Run};

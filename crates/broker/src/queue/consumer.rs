@@ -1,6 +1,7 @@
 //! A link that takes messages out of a queue.
 
 use super::cursor::Cursor;
+use super::handover::LostGroups;
 use super::selecting::SelectionId;
 use crate::line::Place;
 use crate::messages::{Bits, Positions, Run};
@@ -40,6 +41,8 @@ pub struct ConsumerOptions {
     /// Who the peer is, to compare with the owner of an exclusive queue: any number that is the
     /// connection's own.
     pub owner: u64,
+    /// It wants to hear of groups that go from it to another consumer.
+    pub wants_lost_groups: bool,
     /// Which messages it wants; all if there are none.
     pub filters: Option<Arc<Filters>>,
     /// How to tell it that there may be messages.
@@ -54,6 +57,7 @@ impl ConsumerOptions {
             exclusive: false,
             settled: false,
             owner: 0,
+            wants_lost_groups: false,
             filters: None,
             waker,
         }
@@ -88,6 +92,10 @@ pub(crate) struct Consumer {
     pub(crate) taken: u64,
     /// How many messages that it took are in transactions.
     pub(crate) pledged: u64,
+    /// How many had joined when it did, if the queue has groups.
+    pub(crate) joined: u32,
+    /// Groups that others have got since it heard of such.
+    pub(crate) lost_groups: Option<Box<LostGroups>>,
     /// It has gone; its slot is kept until no transaction has a message of it.
     pub(crate) lingers: bool,
 }
@@ -138,6 +146,8 @@ impl Consumer {
             exclusions: None,
             taken: 0,
             pledged: 0,
+            joined: 0,
+            lost_groups: None,
             lingers: false,
         }
     }

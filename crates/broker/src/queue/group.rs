@@ -34,6 +34,7 @@ impl Queue {
         limit: TakeLimit,
         out: &mut Taken,
     ) -> bool {
+        out.set_lost_groups(self.take_lost_groups(id));
         let wanted = u64::from(limit.messages);
         let called_for = self.distributor.answer_call(id);
         let free = self.distributor.share(id, self.messages.free().len());
@@ -51,6 +52,7 @@ impl Queue {
             out,
         );
         runs.iter().for_each(|run| self.distributor.took(id, *run));
+        self.tell_handovers();
         let Some(consumer) = self.distributor.get_mut(id) else { return false };
         consumer.taken += acquired.messages;
         if consumer.options.settled {
@@ -83,12 +85,18 @@ impl Queue {
         }
     }
 
-    /// Groups are shared out again, as somebody has joined.
-    pub(super) fn share_out_groups(&mut self) {
-        if self.settings.rebalances_groups
-            && let Some(groups) = self.messages.groups_mut()
-        {
+    /// A consumer has joined those who own groups; these are shared out again if that is wanted.
+    pub(super) fn join_groups(&mut self, id: ConsumerId) {
+        let Some(groups) = self.messages.groups_mut() else { return };
+        let joined = groups.join();
+        if self.settings.rebalances_groups {
             groups.share_out();
+        }
+        if let Some(consumer) = self.distributor.get_mut(id) {
+            consumer.joined = joined;
+            if consumer.options.wants_lost_groups {
+                groups.note_handovers(true);
+            }
         }
     }
 

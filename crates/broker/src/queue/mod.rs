@@ -12,6 +12,7 @@ mod consumer;
 mod cursor;
 mod distributor;
 mod group;
+mod handover;
 mod last_value;
 mod lifetime;
 mod memory;
@@ -34,6 +35,7 @@ mod transacting;
 
 pub use consumer::{ConsumerId, ConsumerOptions, Mode};
 pub use group::GroupReport;
+pub use handover::LostGroups;
 pub use moving::Moved;
 pub use outcome::{Outcome, Settlement};
 pub use picking::Pick;
@@ -183,6 +185,7 @@ impl Queue {
             self.owner = NO_OWNER;
         }
         self.settings = Arc::new(settings);
+        self.note_handovers();
         self.settle_down(now);
         Ok(())
     }
@@ -264,7 +267,7 @@ impl Queue {
         let is_acquirer = options.mode == Mode::Acquire;
         let id = self.distributor.add(options);
         if is_acquirer {
-            self.share_out_groups();
+            self.join_groups(id);
         }
         let consumers = self.distributor.len() as u32;
         self.counters.most_consumers = self.counters.most_consumers.max(consumers);
@@ -275,7 +278,12 @@ impl Queue {
     /// Removes a consumer; what it still holds gets `outcome`.
     pub(crate) fn unsubscribe(&mut self, now: Now, id: ConsumerId, outcome: &Outcome) {
         self.settle_all(now, id, outcome);
+        let consumer = self.distributor.get(id);
+        let had_wanted = consumer.is_some_and(|consumer| consumer.options.wants_lost_groups);
         self.distributor.remove(id);
+        if had_wanted {
+            self.note_handovers();
+        }
         let outlives = self.settings.lifetime.is_none() || self.settings.auto_delete_delay_ms > 0;
         if self.distributor.len() == 0 && outlives {
             // A queue that outlives its owner is free for the next one.

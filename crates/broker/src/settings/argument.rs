@@ -290,7 +290,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &[],
         kind: ArgumentKind::Flag,
         doc: "When a consumer joins, the others finish what they hold of their groups, which are \
-              then shared out again.",
+              then shared out again. Links that desire lost-groups hear which they have lost.",
         write: |settings, value| settings.rebalances_groups = value.flag(),
         read: |settings| settings.rebalances_groups.then_some(Argued::Flag(true)),
     },

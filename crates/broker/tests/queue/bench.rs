@@ -3,8 +3,8 @@
 
 use mochila_broker::{
     Added, Batch, BatchBuilder, Broker, BrokerSettings, ConsumerId, ConsumerOptions, DeleteIf,
-    Delivery, Enqueued, MessageMeta, Outcome, ProducerId, QueueSettings, Settlement, SharedQueue,
-    Statistics, TakeLimit, Taken, Taking, Wake, Waker, Wakeups, Want,
+    Delivery, Enqueued, LostGroups, MessageMeta, Outcome, ProducerId, QueueSettings, Settlement,
+    SharedQueue, Statistics, TakeLimit, Taken, Taking, Wake, Waker, Wakeups, Want,
 };
 use mochila_wire::section::scan;
 use mochila_wire::{Encode, Limits, Message, Now};
@@ -49,6 +49,8 @@ pub(crate) struct Got {
     pub(crate) texts: Vec<String>,
     pub(crate) deliveries: Vec<Delivery>,
     pub(crate) taking: Taking,
+    /// Groups that it has lost, as it hears before it gets anything.
+    pub(crate) lost: Option<LostGroups>,
 }
 
 impl Got {
@@ -184,6 +186,7 @@ impl QueueBench {
         Got {
             texts: taken.deliveries().iter().map(text).collect(),
             deliveries: taken.deliveries().to_vec(),
+            lost: taken.take_lost_groups().map(|lost| *lost),
             taking,
         }
     }

@@ -1,6 +1,6 @@
 //! Messages of one group are with one consumer at a time.
 
-use crate::bench::{QueueBench, message};
+use crate::bench::{BenchConsumer, QueueBench, message};
 use mochila_broker::{Outcome, QueueError, QueueSettings, TakeLimit, Taking};
 use mochila_wire::{Map, Message, Value};
 
@@ -375,4 +375,95 @@ fn groups_are_asked_for_by_arguments() {
     let alone = QueueSettings { shared_groups: false, ..settings };
     let bench = QueueBench::default();
     assert!(matches!(bench.broker.create("p", alone), Err(QueueError::Settings(_))));
+}
+
+/// A consumer that wants to hear of groups that others get.
+fn listening(bench: &mut QueueBench) -> BenchConsumer {
+    bench.subscribe(|options| options.wants_lost_groups = true)
+}
+
+/// The names of the groups that a consumer hears to have lost as it takes nothing.
+fn heard(bench: &mut QueueBench, consumer: BenchConsumer) -> Vec<String> {
+    let lost = bench.queue.take_lost_groups(consumer.id);
+    lost.and_then(|lost| lost.names().map(<[String]>::to_vec)).unwrap_or_default()
+}
+
+#[test]
+fn c4_a_group_is_handed_over_only_when_its_old_owner_holds_none_of_it() {
+    let mut bench = QueueBench::new(QueueSettings { rebalances_groups: true, ..grouped() });
+    let old = listening(&mut bench);
+    send(&mut bench, &["x0", "x1", "x2", "x3"]);
+    assert_eq!(bench.take(old, 2).texts, ["x0", "x1"]);
+    let new = bench.consumer();
+    bench.idle(old);
+    for (settled, position) in [(false, None), (false, Some(1)), (true, Some(0))] {
+        bench.accept(old, &position.into_iter().collect::<Vec<_>>());
+        let got = bench.take(new, 1).texts;
+        assert_eq!(got, if settled { vec!["x2"] } else { vec![] });
+    }
+    assert!(bench.take(old, 10).texts.is_empty(), "the new one has it now");
+}
+
+#[test]
+fn c4_the_old_owner_hears_which_groups_others_have_got_and_is_called_for_that() {
+    let mut bench = QueueBench::new(QueueSettings { rebalances_groups: true, ..grouped() });
+    let (old, deaf) = (listening(&mut bench), bench.consumer());
+    send(&mut bench, &["x0", "y0", "z0", "x1", "y1", "z1"]);
+    assert_eq!(bench.take(old, 2).texts, ["x0", "y0"]);
+    assert_eq!(bench.take(deaf, 1).texts, ["z0"]);
+    let new = listening(&mut bench);
+    bench.accept(old, &[0, 1]);
+    bench.accept(deaf, &[2]);
+    assert!(heard(&mut bench, old).is_empty(), "nobody else has them yet");
+    bench.woken();
+    assert_eq!(bench.take(new, 10).texts, ["x1", "y1", "z1"]);
+    assert_eq!(bench.woken(), [old.key], "once, and only who wants to hear of it");
+    assert_eq!(heard(&mut bench, old), ["x", "y"]);
+    assert!(heard(&mut bench, old).is_empty(), "it has heard");
+    assert!(heard(&mut bench, new).is_empty(), "it has lost nothing");
+}
+
+#[test]
+fn c4_who_gets_a_group_back_hears_first_that_it_was_gone() {
+    let mut bench = bench();
+    let (a, b) = (listening(&mut bench), listening(&mut bench));
+    send(&mut bench, &["x0", "x1", "x2", "x3"]);
+    bench.take(a, 1);
+    bench.accept(a, &[0]);
+    bench.take(b, 1);
+    bench.accept(b, &[1]);
+    let got = bench.take(a, 1);
+    assert_eq!(
+        (got.texts, got.lost.unwrap().names().unwrap()),
+        (vec!["x2".into()], &["x".into()][..])
+    );
+    bench.accept(a, &[2]);
+    let got = bench.take(a, 1);
+    assert_eq!((got.texts, got.lost), (vec!["x3".into()], None), "nobody had it in between");
+}
+
+#[test]
+fn c4_a_consumer_hears_nothing_of_what_the_one_before_in_its_place_has_lost() {
+    let mut bench = bench();
+    let (a, b) = (listening(&mut bench), listening(&mut bench));
+    send(&mut bench, &["x0", "x1"]);
+    bench.take(a, 1);
+    bench.accept(a, &[0]);
+    bench.unsubscribe(a);
+    let next = listening(&mut bench);
+    assert_eq!(bench.take(b, 1).texts, ["x1"]);
+    assert!(heard(&mut bench, next).is_empty());
+}
+
+#[test]
+fn c4_too_many_lost_groups_are_not_named() {
+    let mut bench = bench();
+    let (a, b) = (listening(&mut bench), bench.consumer());
+    for _ in 0..2 {
+        bench.send_messages((0..100u32).map(|n| of_group("", n)).collect());
+    }
+    let got = bench.take(a, 100);
+    bench.accept(a, &got.positions());
+    assert_eq!(bench.take(b, 100).texts.len(), 100);
+    assert_eq!(bench.queue.take_lost_groups(a.id).unwrap().names(), None);
 }

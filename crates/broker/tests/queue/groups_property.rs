@@ -1,7 +1,7 @@
 //! Random operations on a queue with groups, against a model that is simple enough to be right.
 
 use crate::bench::{BenchConsumer, QueueBench, message};
-use mochila_broker::{Outcome, QueueSettings, TakeLimit, Taking};
+use mochila_broker::{LostGroups, Outcome, QueueSettings, TakeLimit, Taking};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,6 +73,10 @@ struct ModelConsumer {
     browses: bool,
     settled: bool,
     interest: Interest,
+    /// Groups that others have got since it heard of such.
+    lost: BTreeMap<Group, bool>,
+    /// It may have been called to hear of them, and for no message.
+    may_only_hear: bool,
 }
 
 struct Model {
@@ -83,6 +87,9 @@ struct Model {
     ended: BTreeMap<u8, u32>,
     /// Groups that get nothing more before they are free.
     stale: BTreeSet<Group>,
+    /// Who has had each group last, and whether it has had messages ever since: otherwise it may have
+    /// been forgotten.
+    former: BTreeMap<Group, (u32, bool)>,
     names_default: bool,
     rebalances: bool,
 }
@@ -103,6 +110,7 @@ impl Model {
             next_position: 0,
             ended: BTreeMap::new(),
             stale: BTreeSet::new(),
+            former: BTreeMap::new(),
             names_default,
             rebalances,
         }
@@ -191,18 +199,29 @@ impl Model {
     fn subscribe(&mut self, browses: bool, settled: bool) {
         let bench = match browses {
             true => self.bench.browser(),
-            false => self.bench.subscribe(|options| options.settled = settled),
+            false => self.bench.subscribe(|options| {
+                options.settled = settled;
+                options.wants_lost_groups = true;
+            }),
         };
         if self.rebalances && !browses {
             let held = self.messages.iter().filter(|message| message.holder.is_some());
             self.stale = held.filter_map(|message| message.group).collect();
         }
         let interest = Interest::Idle;
-        self.consumers.push(ModelConsumer { bench, browses, settled, interest });
+        let (lost, may_only_hear) = (BTreeMap::new(), false);
+        self.consumers.push(ModelConsumer {
+            bench,
+            browses,
+            settled,
+            interest,
+            lost,
+            may_only_hear,
+        });
     }
 
     fn take(&mut self, index: usize, most: u32, bytes: usize) {
-        let ModelConsumer { bench, browses, settled, interest } = self.consumers[index];
+        let ModelConsumer { bench, browses, settled, interest, .. } = self.consumers[index];
         let key = bench.key;
         let could = self.takeable(key);
         let own = could.iter().any(|at| self.owner(self.messages[*at].group) == Some(key));
@@ -210,9 +229,11 @@ impl Model {
         let others = self.consumers.iter().enumerate().filter(|(other, consumer)| {
             *other != index && !consumer.browses && consumer.interest == Interest::Expected
         });
-        let promised = if interest == Interest::Expected { 0 } else { others.count() };
+        let is_called = interest == Interest::Expected && !self.consumers[index].may_only_hear;
+        let promised = if is_called { 0 } else { others.count() };
         let is_served = own || free.count() > promised;
         let got = self.bench.take_limited(bench, TakeLimit { messages: most, bytes });
+        self.hear(index, got.lost.as_ref());
         self.consumers[index].interest = match got.taking {
             Taking::Waiting => Interest::Waiting,
             Taking::More => Interest::Expected,
@@ -235,10 +256,40 @@ impl Model {
             assert!(takeable.contains(&at), "{position} is not one that {key} may take");
             assert_eq!(&self.messages[at].text, text);
             self.messages[at].holder = Some(key);
+            if let Some(group) = self.messages[at].group {
+                self.hand_over(group, key);
+            }
         }
         if settled {
             self.messages.retain(|message| message.holder != Some(key));
             self.refresh();
+        }
+    }
+
+    /// A consumer hears what it has lost, all of it and nothing else. A group that had no messages in
+    /// between may have been forgotten.
+    fn hear(&mut self, index: usize, heard: Option<&LostGroups>) {
+        self.consumers[index].may_only_hear = false;
+        let lost = std::mem::take(&mut self.consumers[index].lost);
+        let names = |groups: &mut dyn Iterator<Item = &Group>| -> BTreeSet<String> {
+            groups.map(|(name, _)| group_name(*name)).collect()
+        };
+        let heard = heard.map(|lost| lost.names().expect("there are few"));
+        let heard: BTreeSet<String> = heard.into_iter().flatten().cloned().collect();
+        let all = names(&mut lost.keys());
+        assert!(heard.is_subset(&all), "heard of {heard:?}, and had lost {all:?}");
+        let certain = names(&mut lost.iter().filter(|(_, is_certain)| **is_certain).map(|it| it.0));
+        assert!(certain.is_subset(&heard), "had lost {certain:?}, and heard of {heard:?}");
+    }
+
+    /// A consumer holds a message of a group: if another one had the group, that one has lost it.
+    fn hand_over(&mut self, group: Group, key: u32) {
+        let before = self.former.insert(group, (key, true));
+        let Some((former, is_certain)) = before.filter(|(former, _)| *former != key) else {
+            return;
+        };
+        if let Some(consumer) = self.consumers.iter_mut().find(|c| c.bench.key == former) {
+            *consumer.lost.entry(group).or_default() |= is_certain;
         }
     }
 
@@ -317,6 +368,7 @@ impl Model {
         for key in self.bench.woken() {
             if let Some(consumer) = self.consumers.iter_mut().find(|c| c.bench.key == key) {
                 consumer.interest = Interest::Expected;
+                consumer.may_only_hear |= !consumer.lost.is_empty();
             }
         }
     }
@@ -419,6 +471,10 @@ impl Model {
         let held = self.messages.iter().filter(|message| message.holder.is_some());
         let owned: BTreeSet<Group> = held.filter_map(|message| message.group).collect();
         self.stale.retain(|group| owned.contains(group));
+        let there: BTreeSet<Group> = self.messages.iter().filter_map(|it| it.group).collect();
+        for (group, (_, has_had_messages)) in &mut self.former {
+            *has_had_messages &= there.contains(group);
+        }
     }
 
     /// Everybody leaves and the queue is purged: nothing may be left over.
@@ -434,9 +490,13 @@ impl Model {
     }
 }
 
+fn group_name(number: u8) -> String {
+    if number == 0 { "qpid.no-group".to_owned() } else { number.to_string() }
+}
+
 proptest! {
     #[test]
-    fn a_queue_with_groups_does_what_its_model_does(
+    fn c5_a_group_is_with_one_consumer_and_never_left_without_one_while_somebody_waits(
         names_default in any::<bool>(),
         rebalances in any::<bool>(),
         steps in steps(),

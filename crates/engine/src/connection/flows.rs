@@ -1,3 +1,4 @@
+use mochila_wire::Map;
 use mochila_wire::performative::Flow;
 
 use super::Connection;
@@ -47,6 +48,13 @@ impl Connection {
         {
             sender.credit.available = available;
         }
+    }
+
+    /// Tells the peer something about a link, in the properties of a flow: at once, so that it comes
+    /// before what is sent next. Nothing is told if the properties do not fit a frame.
+    pub fn tell(&mut self, link: LinkId, properties: Map) {
+        self.list_link(link);
+        self.write_link_flow(link, Some(properties));
     }
 
     pub(super) fn handle_flow(&mut self, channel: u16, flow: &Flow) -> Verdict {

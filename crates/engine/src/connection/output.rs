@@ -1,5 +1,5 @@
 use mochila_wire::performative::{Disposition, Flow, Role};
-use mochila_wire::{AmqpError, DeliveryState, Encode, condition, frame};
+use mochila_wire::{AmqpError, DeliveryState, Encode, Map, condition, frame};
 
 use super::state::State;
 use super::{Connection, channel_of};
@@ -33,7 +33,7 @@ impl Connection {
                 self.write_outcomes(*session);
             }
             for link in &links {
-                self.write_link_flow(*link);
+                self.write_link_flow(*link, None);
             }
             for session in &sessions {
                 self.write_session_flow(*session);
@@ -154,12 +154,14 @@ impl Connection {
         }
     }
 
-    fn write_link_flow(&mut self, link: LinkId) {
+    pub(super) fn write_link_flow(&mut self, link: LinkId, properties: Option<Map>) {
         let Some(entry) = self.links.get_mut(link.0) else { return };
         // A link that is not answered yet keeps its flow until it is.
         if !entry.flow_due || !entry.state.is_announced() {
             return;
         }
+        let fit = |map: &Map| map.to_bytes().len() + FLOW_FRAME_BYTES <= self.frame_limit;
+        let properties = properties.filter(fit);
         entry.flow_due = false;
         let echo = std::mem::take(&mut entry.echo_due);
         let session = entry.session;
@@ -171,6 +173,7 @@ impl Connection {
         }
         let link = match &entry.end {
             End::Sender(sender) => Flow {
+                properties,
                 handle,
                 delivery_count: Some(sender.credit.delivery_count.0),
                 link_credit: Some(sender.credit.credit),
@@ -180,6 +183,7 @@ impl Connection {
                 ..Flow::default()
             },
             End::Receiver(receiver) => Flow {
+                properties,
                 handle,
                 delivery_count: receiver.credit.counted.then_some(receiver.credit.delivery_count.0),
                 link_credit: Some(receiver.credit.credit),
@@ -219,3 +223,5 @@ impl Connection {
 const ERROR_FRAME_BYTES: usize = 40;
 /// A description that fits in any case.
 const SHORT_DESCRIPTION: usize = 200;
+/// What surrounds the properties in a flow.
+const FLOW_FRAME_BYTES: usize = 80;

@@ -5,7 +5,7 @@ use mochila_engine::{
     SessionId, TransferEvent,
 };
 use mochila_wire::performative::{Attach, Role};
-use mochila_wire::{AmqpError, DeliveryState, Encode, Message, Now, Source, Target};
+use mochila_wire::{AmqpError, DeliveryState, Encode, Map, Message, Now, Source, Target};
 use std::collections::{HashMap, VecDeque};
 
 /// A link of a client.
@@ -45,6 +45,8 @@ pub(super) struct ClientEnd {
     told: Vec<(LinkId, Told)>,
     confirmed: HashMap<LinkId, Attach>,
     detached: HashMap<LinkId, Option<AmqpError>>,
+    /// Properties of flows, by link.
+    properties: Vec<(LinkId, Map)>,
     closed: Option<Option<AmqpError>>,
     tokens: u64,
     index: usize,
@@ -73,6 +75,7 @@ impl ClientEnd {
             told: Vec::new(),
             confirmed: HashMap::new(),
             detached: HashMap::new(),
+            properties: Vec::new(),
             closed: None,
             tokens: 0,
             index: 0,
@@ -128,6 +131,9 @@ impl ClientEnd {
             }
             Event::Detached { link, error, .. } => {
                 self.detached.insert(link, error.map(|error| *error));
+            }
+            Event::FlowProperties { link, properties } => {
+                self.properties.push((link, *properties));
             }
             Event::Closed { error, .. } => self.closed = Some(error.map(|error| *error)),
             _ => {}
@@ -339,6 +345,13 @@ impl Bench {
     }
 
     /// The texts that have arrived on a link since the last time.
+    /// What flows have said about a link since the last time.
+    pub(crate) fn flow_properties(&mut self, link: Link) -> Vec<Map> {
+        self.run();
+        let properties = &mut self.end_mut(link.client).properties;
+        properties.extract_if(.., |(id, _)| *id == link.link).map(|(_, map)| map).collect()
+    }
+
     pub(crate) fn texts(&mut self, link: Link) -> Vec<String> {
         self.got(link).iter().map(Got::text).collect()
     }

@@ -1,7 +1,7 @@
 //! One group of messages.
 
-use super::Seat;
 use super::link::STRAY;
+use super::{Groups, Seat};
 use crate::messages::entries::Entries;
 use crate::messages::entry::NOBODY;
 use crate::messages::name::Name;
@@ -19,10 +19,11 @@ use std::collections::BTreeSet;
 #[repr(align(64))]
 pub(crate) struct Group {
     pub(crate) name: Name,
-    /// The slot of the consumer that holds messages of it, or `NOBODY`.
-    pub(crate) owner: u32,
-    /// When it was shared out.
-    pub(crate) round: u32,
+    /// The slot of the consumer that holds messages of it; with `FORMER`, of the last one that did;
+    /// or `NOBODY`.
+    owner: u32,
+    /// How many consumers had joined when its owner got it.
+    age: u32,
     /// Messages, acquired ones included.
     pub(crate) messages: u32,
     /// Messages that the owner holds.
@@ -42,7 +43,7 @@ impl Group {
         Group {
             name,
             owner: NOBODY,
-            round: 0,
+            age: 0,
             messages: 0,
             held: 0,
             first: NONE,
@@ -58,14 +59,45 @@ impl Group {
         Some(stray.map_or(self.first, |stray| stray.min(self.first))).filter(|p| *p != NONE)
     }
 
-    /// Where the oldest message is to be found; `None` if none is available.
+    /// The slot of the consumer that holds messages of it.
     #[inline]
-    pub(super) fn seat(&self, round: u32) -> Option<Seat> {
+    pub(crate) fn owner(&self) -> Option<u32> {
+        // `NOBODY` has this bit too.
+        (self.owner & FORMER == 0).then_some(self.owner)
+    }
+
+    /// A consumer holds one message more, and is the owner if it was not; if another one had the
+    /// group before, its slot, and how many had joined when it got the group.
+    #[inline]
+    pub(super) fn hold(&mut self, slot: u32, joined: u32) -> Option<(u32, u32)> {
+        self.held += 1;
+        if self.owner == slot {
+            return None;
+        }
+        debug_assert_eq!(self.owner(), None, "the group is another consumer's");
+        let former = Some(self.owner).filter(|owner| *owner != NOBODY && *owner != slot | FORMER);
+        let before = former.map(|owner| (owner & !FORMER, self.age));
+        (self.owner, self.age) = (slot, joined);
+        before
+    }
+
+    /// The owner holds so many messages less.
+    pub(super) fn give_up(&mut self, count: u32) {
+        self.held -= count;
+        if self.held == 0 {
+            self.owner |= FORMER;
+        }
+    }
+
+    /// Where the oldest message is to be found, if groups have been shared out again when so many
+    /// had joined; `None` if none is available.
+    #[inline]
+    pub(super) fn seat(&self, shared_out: u32) -> Option<Seat> {
         let oldest = self.oldest()?;
-        Some(match self.owner {
-            NOBODY => Seat::Free(oldest),
-            owner if self.round == round => Seat::Owned(owner, oldest),
-            _ => Seat::Nowhere,
+        Some(match self.owner() {
+            None => Seat::Free(oldest),
+            Some(owner) if Groups::had_joined(shared_out, self.age) => Seat::Owned(owner, oldest),
+            Some(_) => Seat::Nowhere,
         })
     }
 
@@ -187,6 +219,8 @@ fn distance(from: u64, to: u64) -> Option<u32> {
     u32::try_from(to - from).ok().filter(|distance| *distance != STRAY)
 }
 
+/// The bit that says that an owner is none any more; slots are smaller.
+const FORMER: u32 = 1 << 31;
 /// No position.
 const NONE: u64 = u64::MAX;
 

@@ -25,11 +25,11 @@ pub(crate) use link::Link;
 
 use super::entries::{BLOCK, Entries};
 use super::entry::{MOVER, NOBODY};
+use super::name::Name;
 use super::{Positions, Run, indexes};
 use crate::budget::{Budget, Reservation};
 use crate::message::MessageName;
 use crate::settings::Naming;
-use group::Group;
 use link::UNGROUPED;
 use std::sync::Arc;
 
@@ -44,8 +44,14 @@ pub(crate) struct Groups {
     owned: Vec<Positions>,
     /// Consumers that may take something they could not before, perhaps more than once.
     called: Vec<u32>,
-    /// Groups that were shared out before this round get no further messages until they are free.
-    round: u32,
+    /// How many consumers have joined so far.
+    joined: u32,
+    /// How many had joined when groups were shared out again: those that were had before get no
+    /// further messages until they are free.
+    shared_out: u32,
+    /// Groups that have gone from one consumer to another, if somebody wants to hear of it.
+    handovers: Vec<Handover>,
+    notes_handovers: bool,
     /// How many messages have links.
     links: u64,
     /// Where messages stood that have just been taken; kept for its memory alone.
@@ -61,6 +67,16 @@ pub(crate) struct GroupState {
     pub(crate) held: u64,
     /// The slot of the owner.
     pub(crate) owner: Option<u32>,
+}
+
+/// A group has gone from a consumer to another.
+#[derive(Clone, Debug)]
+pub(crate) struct Handover {
+    /// The slot of the one that had it.
+    pub(crate) former: u32,
+    /// How many had joined when that one got it.
+    pub(crate) age: u32,
+    pub(crate) name: Name,
 }
 
 /// From which set the oldest message of a group can be taken.
@@ -80,7 +96,10 @@ impl Groups {
             free: Positions::default(),
             owned: Vec::new(),
             called: Vec::new(),
-            round: 0,
+            joined: 0,
+            shared_out: 0,
+            handovers: Vec::new(),
+            notes_handovers: false,
             links: 0,
             runs: Vec::new(),
             reservation: budget.charge(0),
@@ -116,10 +135,36 @@ impl Groups {
         self.runs = runs;
     }
 
+    /// A consumer joins; how many have, with it. Numbers wrap around.
+    pub(crate) fn join(&mut self) -> u32 {
+        self.joined = self.joined.wrapping_add(1);
+        self.joined
+    }
+
+    /// Whether whoever was the `joined`th to join was there when `count` had.
+    #[inline]
+    pub(crate) fn had_joined(joined: u32, count: u32) -> bool {
+        count.wrapping_sub(joined).cast_signed() >= 0
+    }
+
     /// All groups are to be shared out again: none gets further messages before it is free.
     pub(crate) fn share_out(&mut self) {
-        self.round = self.round.wrapping_add(1);
+        self.shared_out = self.joined;
         self.owned.clear();
+    }
+
+    /// Whether it is noted from whom to whom groups go.
+    pub(crate) fn note_handovers(&mut self, are_noted: bool) {
+        self.notes_handovers = are_noted;
+    }
+
+    pub(crate) fn has_handovers(&self) -> bool {
+        !self.handovers.is_empty()
+    }
+
+    /// What has been noted since the last time.
+    pub(crate) fn take_handovers(&mut self) -> Vec<Handover> {
+        std::mem::take(&mut self.handovers)
     }
 
     /// The groups that there are, up to so many.
@@ -128,7 +173,7 @@ impl Groups {
             name: group.name.as_bytes().to_vec(),
             messages: group.messages.into(),
             held: group.held.into(),
-            owner: Some(group.owner).filter(|owner| *owner != NOBODY),
+            owner: group.owner(),
         })
     }
 
@@ -164,7 +209,7 @@ impl Groups {
                 continue;
             }
             group.begin(position);
-            match group.seat(self.round) {
+            match group.seat(self.shared_out) {
                 Some(Seat::Free(position)) => self.note_free(&mut free, position),
                 seat => self.reseat(None, seat),
             }
@@ -192,16 +237,18 @@ impl Groups {
         if link.group == UNGROUPED {
             return;
         }
-        let round = self.round;
+        let shared_out = self.shared_out;
         let group = self.directory.group_mut(link.group);
         debug_assert_eq!(group.oldest(), Some(position), "it is not the oldest of its group");
         group.remove_oldest(position, link.next);
-        group.held += 1;
-        if group.owner != slot {
-            debug_assert_eq!(group.owner, NOBODY, "the group is another consumer's");
-            (group.owner, group.round) = (slot, round);
+        let before = group.hold(slot, self.joined);
+        let next = group.seat(shared_out);
+        if let Some((former, age)) = before
+            && self.notes_handovers
+        {
+            let name = group.name.clone();
+            self.handovers.push(Handover { former, age, name });
         }
-        let next = group.seat(round);
         self.reseat(None, next);
     }
 
@@ -237,7 +284,7 @@ impl Groups {
         let group = self.directory.group_mut(number);
         group.insert(entries, position);
         if holder != MOVER {
-            give_up(group, 1);
+            group.give_up(1);
         }
         let after = self.seat(number);
         self.reseat(before, after);
@@ -292,11 +339,11 @@ impl Groups {
             let group = self.directory.group_mut(number);
             group.messages -= count;
             if group.messages == 0 {
-                give_up(group, count);
+                group.give_up(count);
                 self.directory.leave(number);
             } else if group.held == count {
                 let before = self.seat(number);
-                give_up(self.directory.group_mut(number), count);
+                self.directory.group_mut(number).give_up(count);
                 let after = self.seat(number);
                 self.reseat(before, after);
             } else {
@@ -321,7 +368,7 @@ impl Groups {
     /// Where the oldest message of a group is to be found; `None` if none is available.
     #[inline]
     fn seat(&self, number: u32) -> Option<Seat> {
-        self.directory.group(number).seat(self.round)
+        self.directory.group(number).seat(self.shared_out)
     }
 
     /// Moves the oldest message of a group.
@@ -361,13 +408,5 @@ impl Groups {
     /// Pays for what groups take.
     fn charge(&mut self) {
         self.reservation.follow(self.memory_bytes());
-    }
-}
-
-/// The owner of a group holds so many messages less.
-fn give_up(group: &mut Group, count: u32) {
-    group.held -= count;
-    if group.held == 0 {
-        group.owner = NOBODY;
     }
 }

@@ -105,8 +105,8 @@ impl Funnel {
         broker.create("q", limitless).unwrap();
         let management = Management::new(Arc::clone(&broker), NodeFacts::default(), NOW);
         let large_files = Arc::new(NoFiles);
-        let (settings, rations) = (Settings::default(), Arc::default());
-        let node = Arc::new(Node { management, broker, settings, large_files, rations });
+        let settings = Settings::default();
+        let node = Arc::new(Node { management, broker, settings, large_files });
         let engine = Arc::new(ConnectionConfig::new("node"));
         let bell = Arc::new(Bell::default());
         let deaf = Arc::new(Bell::default());

@@ -92,8 +92,7 @@ impl Exchange {
         broker.create("q", limitless).unwrap();
         let management = Management::new(Arc::clone(&broker), NodeFacts::default(), NOW);
         let (settings, large_files) = (Settings::default(), Arc::new(NoFiles));
-        let node =
-            Arc::new(Node { management, broker, settings, large_files, rations: Arc::default() });
+        let node = Arc::new(Node { management, broker, settings, large_files });
         let engine = Arc::new(ConnectionConfig::new("node"));
         let bells = [Arc::new(Bell::default()), Arc::new(Bell::default())];
         let ends = [0, 1].map(|index: usize| {

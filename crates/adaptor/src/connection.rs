@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use mochila_broker::{EventKind, QueueError, SharedQueue, Wake, Waker};
+use mochila_broker::{EventKind, QueueError, Remark, SharedQueue, Wake, Waker};
 use mochila_engine::{
     Connection as Engine, ConnectionConfig, Event, LinkId, PeerCredentials, SessionId,
 };
@@ -13,7 +13,7 @@ use crate::links::{End, Links, Slot};
 use crate::outgoing::{IN_VAIN, Parting};
 use crate::settlement::{Fate, Told, Within};
 use crate::transactions::{Ends, Transactions};
-use crate::{Node, Remark, Scratch, WHOLE_CONNECTION};
+use crate::{Node, Scratch, WHOLE_CONNECTION};
 
 /// One AMQP peer of a node: its engine, and our end of each of its links.
 ///
@@ -110,7 +110,7 @@ impl Connection {
         self.handle_events(now, &[], scratch);
         if self.transactions.next_timeout_ms().is_some_and(|next_ms| next_ms <= now.mono_ms) {
             let timeout_ms = self.node.broker.transaction_settings().timeout_ms;
-            let rations = Arc::clone(&self.node.rations);
+            let rations = Arc::clone(self.node.broker.rations());
             let (transactions, ends) = self.transactions(scratch);
             transactions.handle_timeout(now, timeout_ms, &rations, ends);
         }
@@ -302,7 +302,7 @@ impl Connection {
             }
             Event::Ended { session, error } => {
                 if let Some(error) = error
-                    && let Some(more) = self.node.rations.take(Remark::SessionEnded, now)
+                    && let Some(more) = self.node.broker.rations().take(Remark::SessionEnded, now)
                 {
                     let peer = &self.record.peer_address;
                     tracing::info!(%peer, %error, "a session ended{more}");
@@ -313,7 +313,9 @@ impl Connection {
                 let is_fault = error.is_some();
                 match error {
                     Some(error) if self.record.opened.get().is_some() => {
-                        if let Some(more) = self.node.rations.take(Remark::ConnectionEnded, now) {
+                        if let Some(more) =
+                            self.node.broker.rations().take(Remark::ConnectionEnded, now)
+                        {
                             let peer = &self.record.peer_address;
                             tracing::info!(%peer, by_peer, %error, "a connection ended{more}");
                         }
@@ -413,7 +415,7 @@ impl Connection {
         error: AmqpError,
         scratch: &mut Scratch,
     ) {
-        if let Some(more) = self.node.rations.take(Remark::LinkDetached, now) {
+        if let Some(more) = self.node.broker.rations().take(Remark::LinkDetached, now) {
             let peer = &self.record.peer_address;
             tracing::info!(%peer, link = ?id, %error, "detaching a link{more}");
         }

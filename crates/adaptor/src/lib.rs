@@ -17,7 +17,6 @@ mod open;
 mod outgoing;
 mod partial;
 mod pledging;
-mod ration;
 mod refusal;
 mod relay;
 mod requests;
@@ -32,7 +31,6 @@ mod wanted;
 pub use connection::{Connection, Peer};
 pub use large::{LargeFile, LargeFiles};
 pub use node::{Node, Settings};
-pub use ration::{Grant, Rations, Remark};
 pub use scratch::Scratch;
 
 /// The wake-up key that means the connection itself, not one of its links.

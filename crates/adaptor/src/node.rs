@@ -4,7 +4,7 @@ use mochila_broker::{Broker, Exchange, SharedQueue};
 use mochila_management::Management;
 use mochila_wire::{AmqpError, Limits};
 
-use crate::{LargeFiles, Rations};
+use crate::LargeFiles;
 
 /// What all connections of a node share.
 pub struct Node {
@@ -16,8 +16,6 @@ pub struct Node {
     pub settings: Settings,
     /// Where messages go that are too large for memory.
     pub large_files: Arc<dyn LargeFiles>,
-    /// What the log takes.
-    pub rations: Arc<Rations>,
 }
 
 /// How links are served.

@@ -1,12 +1,12 @@
 //! Answering the peer's open: what we offer, and who may connect.
 
-use mochila_broker::EventKind;
+use mochila_broker::{EventKind, Remark};
 use mochila_management::{Claim, ContainerTaken, PeerIdentity};
 use mochila_wire::performative::Open;
 use mochila_wire::{AmqpError, Map, Now, Symbol, Value, condition};
 
+use crate::Scratch;
 use crate::connection::Connection;
-use crate::{Remark, Scratch};
 
 /// A peer asks for it to be the only connection of its container: JMS clients with a client id.
 const SOLE_CONNECTION: Symbol = Symbol::from_static("sole-connection-for-container");
@@ -57,7 +57,7 @@ impl Connection {
                 properties
                     .insert(Symbol::from_static("amqp:connection-establishment-failed"), true);
                 self.engine.answer_open(offered, properties);
-                if let Some(more) = self.node.rations.take(Remark::ContainerTaken, now) {
+                if let Some(more) = self.node.broker.rations().take(Remark::ContainerTaken, now) {
                     let peer = &self.record.peer_address;
                     tracing::info!(%peer, container, "the container is connected already{more}");
                 }

@@ -1,13 +1,15 @@
 use std::sync::Arc;
 
-use mochila_broker::{ConsumerId, Content, Outcome, SharedQueue, TakeLimit, Taking, Wakeups};
+use mochila_broker::{
+    ConsumerId, Content, Outcome, Remark, SharedQueue, TakeLimit, Taking, Wakeups,
+};
 use mochila_engine::{self as engine, LinkId};
 use mochila_wire::Now;
 
+use crate::Scratch;
 use crate::connection::Connection;
 use crate::large::Departure;
 use crate::subscription::Subscription;
-use crate::{Remark, Scratch};
 
 /// Our end of a link on which we send: a consumer of a queue.
 ///
@@ -275,7 +277,9 @@ impl Connection {
             let last = match departure.read(&mut scratch.piece, wire.frame_room()) {
                 Ok(more) => !more,
                 Err(error) => {
-                    if let Some(more) = self.node.rations.take(Remark::MessageUnreadable, now) {
+                    if let Some(more) =
+                        self.node.broker.rations().take(Remark::MessageUnreadable, now)
+                    {
                         let queue = outgoing.queue.name();
                         tracing::error!(queue, %error, "cannot read a large message{more}");
                     }

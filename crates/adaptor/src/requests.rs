@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use mochila_broker::{BatchBuilder, MessageMeta, Origin, QueueSettings, SharedQueue};
+use mochila_broker::{BatchBuilder, MessageMeta, Origin, QueueSettings, Remark, SharedQueue};
 use mochila_wire::performative::Attach;
 use mochila_wire::terminus::LifetimePolicy;
 use mochila_wire::{AmqpError, DeliveryState, Now, TargetArchetype, section};
 
 use crate::arrival::{Arrival, Sender};
 use crate::connection::Connection;
-use crate::{Remark, Scratch, refusal};
+use crate::{Scratch, refusal};
 
 impl Connection {
     /// Answers one request, and settles it.
@@ -52,7 +52,7 @@ impl Connection {
                 }
             }
             Err(over) => {
-                if let Some(more) = self.node.rations.take(Remark::ResponseDropped, now) {
+                if let Some(more) = self.node.broker.rations().take(Remark::ResponseDropped, now) {
                     tracing::warn!(%over, "a response of $management was dropped{more}");
                 }
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mochila_broker::{
-    ConsumerOptions, DeleteIf, EventKind, Filters, Mode, Outcome, SharedQueue, Waker,
+    ConsumerOptions, DeleteIf, EventKind, Filters, Mode, Outcome, Remark, SharedQueue, Waker,
 };
 use mochila_engine::{AttachAnswer, LinkId};
 use mochila_management::{Direction, LinkRecord};
@@ -22,7 +22,7 @@ use crate::node::{EVENTS, MANAGEMENT};
 use crate::outgoing::Outgoing;
 use crate::subscription::Subscription;
 use crate::wanted::{ExchangeAt, Wanted};
-use crate::{Remark, Scratch, coordinator, refusal};
+use crate::{Scratch, coordinator, refusal};
 
 impl Connection {
     /// Answers a link that the peer wants, or refuses it.
@@ -38,7 +38,7 @@ impl Connection {
             Role::Sender => self.attach_incoming(now, id, peer, scratch),
         };
         if let Err(error) = result {
-            if let Some(more) = self.node.rations.take(Remark::LinkRefused, now) {
+            if let Some(more) = self.node.broker.rations().take(Remark::LinkRefused, now) {
                 let (link, peer) = (&peer.name, &self.record.peer_address);
                 tracing::info!(%peer, link, %error, "refusing a link{more}");
             }

@@ -6,15 +6,14 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use mochila_broker::{
-    Batch, Enqueued, Exchange, Fault, Held, Outcome, Published, Refusal, Routing, SharedQueue,
-    Transaction, Wakeups,
+    Batch, Enqueued, Exchange, Fault, Held, Outcome, Published, Rations, Refusal, Remark, Routing,
+    SharedQueue, Transaction, Wakeups,
 };
 use mochila_engine::{Connection as Engine, LinkId, SessionId};
 use mochila_wire::{DeliveryState, Now};
 
 use crate::links::Links;
 use crate::settlement::Settlements;
-use crate::{Rations, Remark};
 
 /// Names a transaction of a connection; none of them has the number of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

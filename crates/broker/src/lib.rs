@@ -21,6 +21,7 @@ mod message;
 mod messages;
 mod node;
 mod queue;
+mod ration;
 pub mod selector;
 pub mod settings;
 mod slab;
@@ -46,6 +47,7 @@ pub use queue::{
     Moved, Outcome, Pick, ProducerId, Refusal, Rejected, Settlement, SharedQueue, Statistics,
     TakeLimit, Taking, Want,
 };
+pub use ration::{Grant, Rations, Remark};
 pub use selector::{
     FieldFilter, Filter, FilterError, Filters, Selector, SelectorError, SelectorInput,
 };

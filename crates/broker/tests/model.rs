@@ -25,6 +25,8 @@ mod messages;
 mod node;
 #[path = "../src/queue/mod.rs"]
 mod queue;
+#[path = "../src/ration.rs"]
+mod ration;
 #[path = "../src/selector/mod.rs"]
 mod selector;
 #[path = "../src/settings/mod.rs"]

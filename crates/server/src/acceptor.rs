@@ -5,7 +5,7 @@ use crate::peer::Peer;
 use crate::site::{Seat, Site};
 use crate::task::{Home, Task, TaskWaker};
 use crate::worker::Command;
-use mochila_adaptor::Remark;
+use mochila_broker::Remark;
 use mochila_net::{Inbox, TcpListener, TcpStream, socket};
 use mochila_wire::Now;
 use std::io;
@@ -111,7 +111,7 @@ impl Acceptor {
     }
 
     fn complain(&self, now: Now, what: &str) {
-        if let Some(more) = self.site.node.rations.take(Remark::ConnectionRefused, now) {
+        if let Some(more) = self.site.node.broker.rations().take(Remark::ConnectionRefused, now) {
             warn!("{what}{more}");
         }
     }

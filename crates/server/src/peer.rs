@@ -10,7 +10,8 @@ use crate::task::{Eviction, Home, Posted, Task};
 use crate::verifier::Guest;
 use crate::worker::{Command, Watched};
 use linger::Linger;
-use mochila_adaptor::{Connection, Remark};
+use mochila_adaptor::Connection;
+use mochila_broker::Remark;
 use mochila_net::{Key, Reactor, TcpStream, Visit};
 use mochila_wire::{AmqpError, condition};
 use std::io::{self, Read};
@@ -135,7 +136,7 @@ impl Peer {
     ) -> Visit {
         let attempt = panic::catch_unwind(AssertUnwindSafe(|| self.work(posted, desk)));
         let visit = attempt.unwrap_or_else(|_| {
-            let rations = &self.seat.site().node.rations;
+            let rations = self.seat.site().node.broker.rations();
             if let Some(more) = rations.take(Remark::Fault, desk.now) {
                 error!(peer = %self.address, "a fault of the broker ends this connection{more}");
             }

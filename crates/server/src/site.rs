@@ -59,7 +59,7 @@ impl Site {
         admission.log();
         let node = Arc::new(node(&config, data_directory, name, now)?);
         Ok(Self {
-            verifier: Verifier::start(config.auth, users, Arc::clone(&node.rations))?,
+            verifier: Verifier::start(config.auth, users, Arc::clone(node.broker.rations()))?,
             node,
             admission,
             connections: Counter::default(),
@@ -146,7 +146,6 @@ fn node(
         broker,
         settings: settings(config),
         large_files: Arc::new(Spill(spill_directory(data_directory)?)),
-        rations: Arc::default(),
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::site::Verdict;
 use crate::task::{News, Task};
 use crate::users::Users;
-use mochila_adaptor::{Rations, Remark};
+use mochila_broker::{Rations, Remark};
 use mochila_engine::PeerCredentials;
 use mochila_wire::Now;
 use std::io;

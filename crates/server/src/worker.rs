@@ -8,7 +8,7 @@ use crate::task::{
     Eviction, Home, News, Posted, Task, TaskTurn, become_worker, has_turns, next_turn,
     retire_worker, run_soon,
 };
-use mochila_adaptor::Remark;
+use mochila_broker::Remark;
 use mochila_net::{Key, Reactor, Ready};
 use std::io;
 use std::sync::Arc;
@@ -181,7 +181,7 @@ impl Worker {
     fn adopt(&mut self, task: &Arc<Task>) {
         let key = self.reactor.insert(Watched::Task(Arc::clone(task)));
         if let Err(error) = task.inbox.with_state(|peer| peer.settle_in(key, &self.reactor)) {
-            let rations = &self.site.node.rations;
+            let rations = self.site.node.broker.rations();
             if let Some(more) = rations.take(Remark::ConnectionUnwatched, self.desk.now) {
                 warn!("a connection cannot be watched: {error}{more}");
             }

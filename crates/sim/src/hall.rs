@@ -66,9 +66,9 @@ impl Hall {
         let management = Management::new(Arc::clone(&broker), NodeFacts::default(), now);
         let mut settings = Settings { limits: Limits::default(), ..Settings::default() };
         adjust(&mut settings);
-        let (large_files, rations) = (Disk::new(0, 0), Arc::default());
+        let large_files = Disk::new(0, 0);
         Hall {
-            node: Arc::new(Node { broker, management, settings, large_files, rations }),
+            node: Arc::new(Node { broker, management, settings, large_files }),
             now,
             config: Arc::new(ConnectionConfig {
                 sasl_mechanisms: vec![Mechanism::Anonymous, Mechanism::Plain],

@@ -248,8 +248,7 @@ fn node(seed: u64, plan: &WorldPlan, disk: &Arc<Disk>, now: Now, random: &mut Ra
         ..Settings::default()
     };
     let large_files = Arc::clone(disk) as Arc<dyn mochila_adaptor::LargeFiles>;
-    let rations = Arc::default();
-    Arc::new(Node { broker, management, settings, large_files, rations })
+    Arc::new(Node { broker, management, settings, large_files })
 }
 
 /// How much output may wait for a socket before nothing more is read.

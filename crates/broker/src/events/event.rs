@@ -77,6 +77,14 @@ kinds! {
     ThresholdUpward = "queueThresholdCrossedUpward" Warn,
     /// It holds much less again.
     ThresholdDownward = "queueThresholdCrossedDownward" Inform,
+    /// A queue was at its limit, and has deleted itself as its policy says.
+    QueueSelfDestruct = "queueSelfDestruct" Warn,
+    /// Somebody has asked for a queue or an exchange that survives a restart, and has got another.
+    NotDurable = "notDurable" Warn,
+    /// Memory is in use beyond the soft limit, or waited for, or messages were rejected for want of it.
+    MemoryShort = "memoryShort" Warn,
+    /// It is enough again.
+    MemoryFree = "memoryFree" Inform,
     /// What is sent to one of two queues goes to the other from now on.
     QueueRedirect = "queueRedirect" Inform,
     /// It does not any more.

@@ -4,6 +4,7 @@ use super::{Event, Severity};
 use crate::budget::Budget;
 use crate::message::{BatchBuilder, MessageMeta};
 use crate::queue::SharedQueue;
+use crate::ration::{Rations, Remark};
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::wake::Wakeups;
 use mochila_wire::message::Body;
@@ -17,6 +18,7 @@ pub struct Feed {
     raised: Mutex<Raised>,
     is_due: AtomicBool,
     told: Mutex<Told>,
+    rations: Arc<Rations>,
 }
 
 #[derive(Default)]
@@ -31,16 +33,6 @@ struct Told {
     recent: VecDeque<Arc<ToldEvent>>,
     next_number: u64,
     listeners: Vec<Weak<SharedQueue>>,
-    /// The second in which lines were written last, how many, and how many were not.
-    log: LogSpace,
-}
-
-/// How much has been written to the log in a second.
-#[derive(Default)]
-struct LogSpace {
-    second: u64,
-    lines: u32,
-    left_out: u64,
 }
 
 /// An event that has been told.
@@ -60,7 +52,13 @@ impl Feed {
             raised: Mutex::new(Raised::default()),
             is_due: AtomicBool::new(false),
             told: Mutex::new(Told::default()),
+            rations: Arc::default(),
         }
+    }
+
+    /// What the log of the node takes, of these and of all other lines.
+    pub(crate) fn rations(&self) -> &Arc<Rations> {
+        &self.rations
     }
 
     /// Something has happened. It will be told soon; no lock but the feed's own is taken.
@@ -93,10 +91,12 @@ impl Feed {
             self.is_due.store(false, Ordering::Relaxed);
             std::mem::take(&mut *raised)
         };
-        if raised.lost > 0 {
+        if raised.lost > 0
+            && let Some(more) = self.rations.take(Remark::EventsLost, now)
+        {
             tracing::warn!(
-                "{} events have been lost, as too many were raised at once",
-                raised.lost
+                lost = raised.lost,
+                "events were lost: too many were raised at once{more}"
             );
         }
         told.listeners.retain(|queue| queue.upgrade().is_some_and(|queue| !queue.is_deleted()));
@@ -105,7 +105,7 @@ impl Feed {
             told.next_number += 1;
             let event =
                 Arc::new(ToldEvent { number: told.next_number, time_ms: now.wall_ms, event });
-            told.log.write(now, &event.event);
+            self.log(now, &event.event);
             for queue in &listeners {
                 wakeups.merge(send(now, &event, queue, budget));
             }
@@ -128,6 +128,19 @@ impl Feed {
     }
 }
 
+impl Feed {
+    /// One line, unless there have been many.
+    fn log(&self, now: Now, event: &Event) {
+        let grant = |remark| self.rations.take(remark, now);
+        match event.kind().severity() {
+            Severity::Warn => {
+                grant(Remark::WarningEvent).map(|more| tracing::warn!("{event}{more}"))
+            }
+            Severity::Inform => grant(Remark::Event).map(|more| tracing::info!("{event}{more}")),
+        };
+    }
+}
+
 impl ToldEvent {
     /// The message that tells it.
     fn to_message(&self) -> Message {
@@ -142,28 +155,6 @@ impl ToldEvent {
         message.properties_mut().subject = Some(kind.name().to_owned());
         message.set_application_property("event", kind.name());
         message
-    }
-}
-
-impl LogSpace {
-    /// One line, unless there have been many in this second.
-    fn write(&mut self, now: Now, event: &Event) {
-        let second = now.mono_ms / 1_000;
-        if second != self.second {
-            if self.left_out > 0 {
-                tracing::info!("{} events more than the log has room for", self.left_out);
-            }
-            *self = LogSpace { second, ..LogSpace::default() };
-        }
-        if self.lines >= LINES_PER_SECOND {
-            self.left_out += 1;
-            return;
-        }
-        self.lines += 1;
-        match event.kind().severity() {
-            Severity::Warn => tracing::warn!("{event}"),
-            Severity::Inform => tracing::info!("{event}"),
-        }
     }
 }
 
@@ -189,5 +180,3 @@ impl fmt::Debug for Feed {
 const MOST_RAISED: usize = 4_096;
 /// So many are remembered.
 const MOST_RECENT: usize = 1_000;
-/// So many lines go to the log in a second.
-const LINES_PER_SECOND: u32 = 20;

@@ -6,6 +6,7 @@ use crate::error::{QueueError, no_exchange};
 use crate::events::{Event, EventKind, Feed};
 use crate::exchange::{Exchange, ExchangeDeleteIf, ExchangeError, ExchangeSettings};
 use crate::queue::{DeleteIf, SharedQueue, Statistics};
+use crate::ration::Rations;
 use crate::settings::{Defaults, QueueSettings, Terms};
 use crate::sync::{AtomicU64, Ordering};
 use crate::transaction::{Transaction, TransactionSettings, TransactionTotals};
@@ -77,6 +78,11 @@ impl Broker {
             seed: settings.seed,
             dynamic_names: AtomicU64::new(0),
         })
+    }
+
+    /// What the log takes of what peers cause.
+    pub fn rations(&self) -> &Arc<Rations> {
+        self.node.feed().rations()
     }
 
     /// The memory that all messages share.
@@ -267,15 +273,13 @@ impl Broker {
         settings: ExchangeSettings,
     ) -> Result<Arc<Exchange>, ExchangeError> {
         check_exchange_name(name)?;
-        if settings.durable {
-            tracing::warn!(
-                exchange = name,
-                "a durable exchange was asked for, but nothing is kept on disk yet: it and its \
-                 bindings will be gone when the broker stops"
-            );
-        }
+        let is_durable = settings.durable;
         let settings = ExchangeSettings { durable: false, ..settings };
-        self.node.add_exchange(name, settings, self.max_exchanges)
+        let exchange = self.node.add_exchange(name, settings, self.max_exchanges)?;
+        if is_durable {
+            self.node.feed().raise(not_durable("exchange", name));
+        }
+        Ok(exchange)
     }
 
     /// Makes an exchange with a name that nobody has used or can guess, for a dynamic terminus.
@@ -360,11 +364,7 @@ impl Broker {
             Ok(SharedQueue::new(name, settings, parts, reservation, &self.node))
         })?;
         if is_durable {
-            tracing::warn!(
-                queue = name,
-                "a durable queue was asked for, but nothing is kept on disk yet: it and its messages \
-                 will be gone when the broker stops"
-            );
+            self.node.feed().raise(not_durable("queue", name));
         }
         Ok(queue)
     }
@@ -384,6 +384,13 @@ impl Broker {
         hasher.finish()
     }
 }
+
+/// What operators are told of somebody who has asked for a durable queue or exchange.
+fn not_durable(kind: &'static str, name: &str) -> Event {
+    Event::new(EventKind::NotDurable).with(kind, name).with("reason", NOTHING_IS_KEPT)
+}
+
+const NOTHING_IS_KEPT: &str = "nothing is kept on disk yet: it is gone when the broker stops";
 
 /// Settings as they can be kept: nothing survives a restart, so nobody is told that it does.
 fn kept(settings: Arc<QueueSettings>) -> Arc<QueueSettings> {

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::budget::{Budget, Reservation};
 use crate::error::{QueueError, no_exchange};
+use crate::events::{Event, EventKind};
 use crate::exchange::Alternate;
 use crate::message::{Batch, Taken};
 use crate::messages::Run;
@@ -211,7 +212,8 @@ impl SharedQueue {
         let (mut enqueued, wakeups) = self.visit(|queue| queue.enqueue(now, batch, held_back));
         batch.number(&mut enqueued.rejected);
         if enqueued.rejected.iter().any(|rejected| rejected.reason == Refusal::Overrun) {
-            tracing::warn!(queue = &*self.name, "a queue was at its limit and has deleted itself");
+            let event = Event::new(EventKind::QueueSelfDestruct).with("queue", self.name());
+            self.node.upgrade().inspect(|node| node.feed().raise(event));
         }
         (enqueued, wakeups)
     }

@@ -1,7 +1,7 @@
 //! What operators are told of a queue that grows.
 
 use crate::bench::QueueBench;
-use mochila_broker::{BrokerSettings, EventKind, QueueSettings};
+use mochila_broker::{BrokerSettings, EventKind, ExchangeSettings, QueueSettings, Remark};
 
 fn bench(settings: QueueSettings) -> QueueBench {
     let mut bench = QueueBench::new(settings);
@@ -38,6 +38,28 @@ fn a_queue_that_grows_is_told_of_at_its_threshold_and_again_when_it_is_half_as_f
     assert_eq!(told(&mut bench), []);
     bench.queue.purge(bench.now, 1).1.perform();
     assert_eq!(told(&mut bench), [EventKind::ThresholdDownward]);
+}
+
+#[test]
+fn the_log_has_lines_for_twenty_events_a_second_whoever_causes_them() {
+    let bench = bench(QueueSettings::default());
+    for name in 0..100 {
+        bench.broker.open(&format!("q{name}")).unwrap();
+    }
+    bench.broker.tell_events(bench.now).perform();
+    assert_eq!(bench.broker.rations().take(Remark::Event, bench.now), None);
+    assert!(bench.broker.rations().take(Remark::WarningEvent, bench.now).is_some());
+}
+
+#[test]
+fn whoever_asks_for_a_durable_queue_is_told_of() {
+    let mut bench = bench(QueueSettings::default());
+    let settings = QueueSettings { durable: true, ..QueueSettings::default() };
+    bench.broker.create("kept", settings).unwrap();
+    assert_eq!(told(&mut bench), [EventKind::NotDurable, EventKind::QueueDeclare]);
+    let settings = ExchangeSettings { durable: true, ..ExchangeSettings::default() };
+    bench.broker.create_exchange("kept", settings).unwrap();
+    assert!(told(&mut bench).contains(&EventKind::NotDurable));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::bench::QueueBench;
 use mochila_broker::settings::LimitPolicy;
-use mochila_broker::{QueueError, QueueSettings, Refusal, Taking};
+use mochila_broker::{EventKind, QueueError, QueueSettings, Refusal, Taking};
 
 fn bench() -> QueueBench {
     QueueBench::new(QueueSettings {
@@ -24,6 +24,9 @@ fn a_queue_deletes_itself_with_the_message_that_is_too_many() {
     assert_eq!(enqueued.accepted, 2);
     assert_eq!(reasons, [(2, Refusal::Overrun), (3, Refusal::Overrun)]);
     assert!(bench.queue.is_deleted() && bench.broker.queue("q").is_none());
+    bench.broker.tell_events(bench.now).perform();
+    let told = bench.broker.feed().recent();
+    assert!(told.iter().any(|told| told.event.kind() == EventKind::QueueSelfDestruct));
     let mut woken = bench.woken();
     woken.sort_unstable();
     assert_eq!(woken, [consumer.key, producer.key]);

@@ -21,7 +21,7 @@ pub(crate) const ATTRIBUTES: &[Attribute<Arc<ToldEvent>>] = &[
         "event",
         "string",
         "What happened: `clientConnect`, `clientDisconnect`, `queueDeclare`, `queueDelete`, \
-         `exchangeDeclare`, `exchangeDelete`, `bind`, `unbind`, `subscribe`, `unsubscribe`, `queueThresholdCrossedUpward`, \
+         `exchangeDeclare`, `exchangeDelete`, `bind`, `unbind`, `subscribe`, `unsubscribe`, `queueThresholdCrossedUpward`, `queueSelfDestruct`, `notDurable`, `memoryShort`, `memoryFree`, \
          `queueThresholdCrossedDownward`, and the like.",
         |e, _| e.event.kind().name().into(),
     ),

@@ -71,7 +71,6 @@ impl Bench {
             broker,
             settings: setup.settings,
             large_files: Arc::clone(&files) as _,
-            rations: Arc::default(),
         };
         Bench {
             node: Arc::new(node),

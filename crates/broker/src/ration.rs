@@ -1,13 +1,20 @@
 //! How much the log takes of what peers can cause without end.
 
-use std::fmt;
-use std::sync::{Mutex, PoisonError};
-
+use crate::sync::{Mutex, lock};
 use mochila_wire::Now;
+use std::fmt;
 
 /// What a peer can cause again and again, and the log has a line for.
+///
+/// Whatever of the node logs such a line takes its ration first; there is no other place for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remark {
+    /// Something has happened that belongs to ordinary life.
+    Event,
+    /// Something has happened that somebody should look at.
+    WarningEvent,
+    /// So much has happened at once that some of it is told to nobody.
+    EventsLost,
     /// A container that may be connected only once comes a second time.
     ContainerTaken,
     /// A link is refused.
@@ -22,6 +29,8 @@ pub enum Remark {
     TransactionTimedOut,
     /// There is no memory for a response of `$management`.
     ResponseDropped,
+    /// There is no file for a large message.
+    NoFile,
     /// A large message cannot be read from its file.
     MessageUnreadable,
     /// A name or a password is wrong.
@@ -34,7 +43,7 @@ pub enum Remark {
     Fault,
 }
 
-/// So many lines a minute of each kind, so that nobody fills the disk or buries what matters.
+/// So many lines of each kind in a time, so that nobody fills the disk or buries what matters.
 ///
 /// The lock is taken only by whoever has a line to write.
 #[derive(Debug, Default)]
@@ -43,43 +52,55 @@ pub struct Rations(Mutex<[Ration; Remark::Fault as usize + 1]>);
 impl Rations {
     /// Whether there may be a line of this kind now; the line ends with what is returned.
     pub fn take(&self, remark: Remark, now: Now) -> Option<Grant> {
-        let mut rations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        rations[remark as usize].take(remark.lines_per_minute(), now)
+        lock(&self.0)[remark as usize].take(remark.measure(), now)
     }
 }
 
 impl Remark {
-    const fn lines_per_minute(self) -> u32 {
+    const fn measure(self) -> Measure {
         match self {
+            // The ordinary life of a busy node, of which there is something every second.
+            Remark::Event => Measure { lines: 20, ms: 1_000 },
             // Always the same, whoever it happens to.
-            Remark::ConnectionRefused | Remark::ConnectionUnwatched => 1,
+            Remark::ConnectionRefused
+            | Remark::ConnectionUnwatched
+            | Remark::EventsLost
+            | Remark::NoFile => Measure { lines: 1, ms: MINUTE_MS },
             // Enough for whoever counts them by the log.
-            _ => 120,
+            _ => Measure { lines: 120, ms: MINUTE_MS },
         }
     }
+}
+
+/// So many lines in so long a time.
+#[derive(Clone, Copy)]
+struct Measure {
+    lines: u32,
+    ms: u64,
 }
 
 /// One kind's lines.
 #[derive(Debug, Default)]
 struct Ration {
-    /// When the minute began, and how many lines it has had.
-    minute: Option<(u64, u32)>,
+    /// When the time began, and how many lines it has had.
+    begun: Option<(u64, u32)>,
     /// Lines that were not written, and of which no line has told yet.
     withheld: u64,
 }
 
 impl Ration {
-    fn take(&mut self, most: u32, now: Now) -> Option<Grant> {
+    fn take(&mut self, most: Measure, now: Now) -> Option<Grant> {
         // The clocks of two threads may differ a little.
-        let minute =
-            self.minute.filter(|(begun_ms, _)| now.mono_ms.saturating_sub(*begun_ms) < MINUTE_MS);
-        let (begun_ms, lines) = minute.unwrap_or((now.mono_ms, 0));
-        if lines >= most {
+        let begun =
+            self.begun.filter(|(begun_ms, _)| now.mono_ms.saturating_sub(*begun_ms) < most.ms);
+        let (begun_ms, lines) = begun.unwrap_or((now.mono_ms, 0));
+        if lines >= most.lines {
             self.withheld += 1;
             return None;
         }
-        self.minute = Some((begun_ms, lines + 1));
-        Some(Grant { withheld: std::mem::take(&mut self.withheld), is_last: lines + 1 == most })
+        self.begun = Some((begun_ms, lines + 1));
+        let is_last = lines + 1 == most.lines;
+        Some(Grant { withheld: std::mem::take(&mut self.withheld), is_last })
     }
 }
 

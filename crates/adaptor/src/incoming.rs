@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use mochila_broker::{
-    Claim, Fault, MessageMeta, ProducerId, Published, Publisher, Refusal, SharedQueue, Waker,
-    Wakeups,
+    Claim, Fault, MessageMeta, ProducerId, Published, Publisher, Refusal, Remark, SharedQueue,
+    Waker, Wakeups,
 };
 use mochila_engine::{LinkId, TransferEvent};
 use mochila_wire::performative::ReceiverSettleMode;
@@ -213,7 +213,7 @@ impl Connection {
         sender: Sender,
         scratch: &mut Scratch,
     ) {
-        let Some(incoming) = self.links.incoming(sender.link) else { return };
+        let Some((incoming, record)) = self.links.incoming_recorded(sender.link) else { return };
         if transfer.aborted {
             incoming.partial = None;
             return self.grant_credit(now, sender.link, scratch);
@@ -224,7 +224,7 @@ impl Connection {
             None if !transfer.start => return,
             _ => {
                 let may_be_early = incoming.destination.takes_files();
-                Partial::new(now, sender, self.node.broker.budget(), may_be_early)
+                Partial::new(now, sender, self.node.broker.budget(), record, may_be_early)
             }
         };
         partial.sender.settled |= transfer.settled;
@@ -239,6 +239,13 @@ impl Connection {
                 return self.detach_with(now, sender.link, error, scratch);
             }
             Err(PartError::Rejected(error)) => {
+                return self.refuse_delivery(now, partial.sender, error, scratch);
+            }
+            Err(PartError::NoFile(error)) => {
+                if let Some(more) = self.node.broker.rations().take(Remark::NoFile, now) {
+                    tracing::warn!(%error, "a large message is rejected, since there is no file for it{more}");
+                }
+                let error = PartError::no_file(&error);
                 return self.refuse_delivery(now, partial.sender, error, scratch);
             }
         }

@@ -118,6 +118,18 @@ impl Links {
         }
     }
 
+    /// The same with what operators see of the link.
+    pub(crate) fn incoming_recorded(
+        &mut self,
+        id: LinkId,
+    ) -> Option<(&mut Incoming, &Arc<LinkRecord>)> {
+        let slot = self.get_mut(id)?;
+        match &mut slot.end {
+            End::Incoming(incoming) => Some((incoming, &slot.record)),
+            End::Outgoing(_) => None,
+        }
+    }
+
     #[inline]
     pub(crate) fn outgoing(&mut self, id: LinkId) -> Option<&mut Outgoing> {
         match &mut self.get_mut(id)?.end {

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use mochila_broker::{Budget, Claim, Reservation};
+use mochila_management::LinkRecord;
 use mochila_wire::section::{self, StreamScanner};
 use mochila_wire::{AmqpError, Now, Sections, condition};
 
@@ -27,6 +28,16 @@ pub(crate) struct Partial {
     came_ms: u64,
     /// At this size its sender's credit is looked at again.
     next_look: u64,
+    shown: Shown,
+}
+
+/// What operators see of a message that is coming in; nothing once it is over.
+struct Shown(Arc<LinkRecord>);
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.0.unfinished_bytes.set(0);
+    }
 }
 
 /// The part of a large message that is in a file, and the scanner that has seen all of it.
@@ -43,6 +54,16 @@ pub(crate) enum PartError {
     TooLarge { limit: u64 },
     /// The delivery is rejected, and the link goes on.
     Rejected(AmqpError),
+    /// The same, since there is no file for it.
+    NoFile(io::Error),
+}
+
+impl PartError {
+    /// The condition and sentence for the peer, where the delivery is rejected.
+    pub(crate) fn no_file(error: &io::Error) -> AmqpError {
+        let text = format!("a large message cannot be kept on disk: {error}");
+        AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
+    }
 }
 
 impl Partial {
@@ -52,6 +73,7 @@ impl Partial {
         now: Now,
         sender: Sender,
         budget: &Arc<Budget>,
+        record: &Arc<LinkRecord>,
         may_be_early: bool,
     ) -> Partial {
         let reserved = Reservation::nothing(budget);
@@ -64,11 +86,24 @@ impl Partial {
             early_bytes: if may_be_early { LARGE_BYTES as usize } else { usize::MAX },
             came_ms: now.mono_ms,
             next_look: LARGE_BYTES,
+            shown: Shown(Arc::clone(record)),
         }
     }
 
     /// Takes in another part, in memory that has been kept for its sender as far as that is enough.
     pub(crate) fn append(
+        &mut self,
+        now: Now,
+        part: &[u8],
+        node: &Node,
+        claim: &mut Claim,
+    ) -> Result<(), PartError> {
+        let result = self.take_in(now, part, node, claim);
+        self.shown.0.unfinished_bytes.set(self.reserved.bytes());
+        result
+    }
+
+    fn take_in(
         &mut self,
         now: Now,
         part: &[u8],
@@ -84,7 +119,7 @@ impl Partial {
             return Err(PartError::TooLarge { limit: settings.max_message_bytes });
         }
         if let Some(large) = &mut self.large {
-            return large.append(part).map_err(PartError::Rejected);
+            return large.append(part);
         }
         let reserved = claim.take(part.len() as u64);
         self.bytes.extend_from_slice(part);
@@ -92,11 +127,14 @@ impl Partial {
         match reserved {
             Ok(reserved) => self.reserved.merge(reserved),
             // What is here for a moment is no more than a frame.
-            Err(_) if is_early => return self.spill(node).map_err(PartError::Rejected),
-            Err(over) => return Err(PartError::Rejected(over.to_amqp())),
+            Err(_) if is_early => return self.spill(node),
+            Err(over) => {
+                node.broker.budget().note_refused(1);
+                return Err(PartError::Rejected(over.to_amqp()));
+            }
         }
         if self.bytes.len() >= settings.large_message_bytes {
-            self.spill(node).map_err(PartError::Rejected)?;
+            self.spill(node)?;
         } else if is_early && node.broker.budget().is_short() && self.spill(node).is_err() {
             // There is memory for it still; it is not tried again with every frame.
             self.early_bytes = self.bytes.len() * 2;
@@ -126,14 +164,15 @@ impl Partial {
     }
 
     /// Moves what has arrived to a file; only the sections before the body stay in memory.
-    fn spill(&mut self, node: &Node) -> Result<(), AmqpError> {
+    fn spill(&mut self, node: &Node) -> Result<(), PartError> {
         let limits = &node.settings.limits;
-        let head = section::scan_head(&self.bytes, limits).map_err(|error| damaged(&error))?;
+        let head = section::scan_head(&self.bytes, limits);
+        let head = head.map_err(|error| PartError::Rejected(damaged(&error)))?;
         let head = head.ok_or_else(|| {
             let text = "the sections before the body of a large message are too large";
-            AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
+            PartError::Rejected(AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text))
         })?;
-        let file = node.large_files.create().map_err(|error| on_disk(&error))?;
+        let file = node.large_files.create().map_err(PartError::NoFile)?;
         let mut large = LargePartial { file, scanner: StreamScanner::new(limits), sections: head };
         large.append(&self.bytes)?;
         self.large = Some(large);
@@ -158,17 +197,12 @@ impl Partial {
 }
 
 impl LargePartial {
-    fn append(&mut self, part: &[u8]) -> Result<(), AmqpError> {
-        self.scanner.push(part).map_err(|error| damaged(&error))?;
-        self.file.append(part).map_err(|error| on_disk(&error))
+    fn append(&mut self, part: &[u8]) -> Result<(), PartError> {
+        self.scanner.push(part).map_err(|error| PartError::Rejected(damaged(&error)))?;
+        self.file.append(part).map_err(PartError::NoFile)
     }
 }
 
 /// From this size on a message is a large one, and goes to a file where memory is short; its sender's credit is looked at with each batch, and
 /// again whenever what has arrived of a message has doubled.
 pub(crate) const LARGE_BYTES: u64 = 32 * 1024;
-
-fn on_disk(error: &io::Error) -> AmqpError {
-    let text = format!("a large message cannot be kept on disk: {error}");
-    AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
-}

@@ -113,6 +113,8 @@ pub struct LinkRecord {
     pub credit: Counter,
     /// Deliveries that were not settled at the end of the last visit.
     pub unsettled: Counter,
+    /// Bytes of memory that a message takes of which only a part has come.
+    pub unfinished_bytes: Counter,
     /// When credit fell to nothing, in milliseconds of the monotonic clock; 0 while there is some.
     pub without_credit_since_ms: Counter,
 }
@@ -131,6 +133,7 @@ impl LinkRecord {
             messages: Counter::default(),
             credit: Counter::default(),
             unsettled: Counter::default(),
+            unfinished_bytes: Counter::default(),
             without_credit_since_ms: Counter::default(),
         }
     }
@@ -313,6 +316,11 @@ impl ConnectionRecord {
         if links.by_name.get(&name) == Some(&number) {
             links.by_name.remove(&name);
         }
+    }
+
+    /// Bytes of memory that messages take of which only a part has come.
+    pub fn unfinished_bytes(&self) -> u64 {
+        lock(&self.links).by_number.values().map(|link| link.unfinished_bytes.get()).sum()
     }
 
     /// The links with their numbers.

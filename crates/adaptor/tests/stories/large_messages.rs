@@ -117,7 +117,7 @@ fn a_message_on_credit_that_memory_has_no_room_for_goes_to_a_file() {
     assert_eq!(bench.states(parts), [DeliveryState::Accepted]);
     bench.say_bytes(frame, &framed(0, &whole(0, 0), &bytes));
     assert_eq!(bench.hear(frame).disposition().state, Some(DeliveryState::Accepted));
-    assert_eq!((bench.files.count(), budget.refused() > 0), (2, true));
+    assert_eq!((bench.files.count(), budget.refused()), (2, 0), "nothing was rejected");
     for queue in ["parts", "frame"] {
         let receiver = bench.receiver(client, queue, 1);
         assert!(bench.got(receiver)[0].bytes == bytes, "{queue}");
@@ -258,6 +258,26 @@ fn an_aborted_large_delivery_leaves_neither_file_nor_memory() {
     assert_eq!((bench.files.count(), bench.node.broker.budget().used()), (0, before));
 }
 
+/// What each connection holds of unfinished messages.
+fn unfinished(bench: &Bench) -> Vec<u64> {
+    let connections = bench.node.management.directory().connections();
+    connections.iter().map(|connection| connection.unfinished_bytes()).collect()
+}
+
+#[test]
+fn a_message_that_has_come_or_is_given_up_is_unfinished_no_more() {
+    let mut bench = Bench::new();
+    let raw = bench.raw_sender("q");
+    let bytes = text(&"x".repeat(5_000)).to_bytes();
+    bench.say_with(raw, 0, &more(Some(0)), &bytes[..3_000]);
+    assert_eq!(unfinished(&bench), [3_000]);
+    bench.say_with(raw, 0, &last(), &bytes[3_000..]);
+    assert_eq!(unfinished(&bench), [0]);
+    bench.say_with(raw, 0, &more(Some(1)), &bytes[..3_000]);
+    bench.say(raw, 0, &Transfer { aborted: true, ..last() });
+    assert_eq!(unfinished(&bench), [0]);
+}
+
 #[test]
 fn a_message_that_is_not_finished_detaches_its_link_and_gives_its_memory_back() {
     let mut bench = Bench::new();
@@ -268,6 +288,8 @@ fn a_message_that_is_not_finished_detaches_its_link_and_gives_its_memory_back() 
         bench.advance(1_000);
     }
     assert_eq!(bench.hear(raw).detaches(), [], "something came of it every second");
+    let come = 100 * bytes_of(1_000).len() as u64;
+    assert_eq!(unfinished(&bench), [come], "operators see who holds how much");
     // Other frames are no progress.
     for _ in 0..10 {
         bench.advance(5_800);
@@ -278,6 +300,7 @@ fn a_message_that_is_not_finished_detaches_its_link_and_gives_its_memory_back() 
     let error = bench.hear(raw).detach().error.unwrap();
     assert_eq!(error.condition, condition::RESOURCE_LIMIT_EXCEEDED);
     assert!(error.description.unwrap().contains("unfinished message"));
+    assert_eq!(unfinished(&bench), [0]);
     assert!(bench.node.broker.budget().used() < before + 50_000);
 }
 

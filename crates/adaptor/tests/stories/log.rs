@@ -1,7 +1,7 @@
 //! What peers leave in the log.
 
 use crate::bench::raw::{receiving, sending};
-use crate::bench::{Bench, Raw};
+use crate::bench::{Bench, Raw, bytes_of};
 use mochila_broker::DeleteIf;
 use mochila_wire::Symbol;
 use mochila_wire::performative::{Attach, Open};
@@ -109,4 +109,22 @@ fn containers_that_come_a_second_time_leave_some_lines_and_their_number() {
     expect_bounded("the container is connected already", |bench| {
         let _: [Raw; 2] = [bench.raw_open(alone()), bench.raw_open(alone())];
     });
+}
+
+#[test]
+fn large_messages_that_there_is_no_file_for_leave_one_line_a_minute() {
+    let (lines, _guard) = Lines::collect();
+    let mut bench = Bench::new();
+    bench.files.fill_up();
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    let mut send_some = |bench: &mut Bench| {
+        (0..3).for_each(|_| bench.send_bytes(sender, &bytes_of(2 << 20), false));
+        lines.take().into_iter().filter(|line| line.contains("no file for it")).collect::<Vec<_>>()
+    };
+    let first = send_some(&mut bench);
+    assert!(first.len() == 1 && first[0].contains("WARN"), "{first:?}");
+    bench.advance(60_000);
+    let next = send_some(&mut bench);
+    assert!(next.len() == 1 && next[0].contains("(2 more like it"), "{next:?}");
 }

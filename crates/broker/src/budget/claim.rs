@@ -94,6 +94,11 @@ impl Claim {
         self.kept.merge(taken);
     }
 
+    /// Where it comes from.
+    pub(crate) fn budget(&self) -> &Budget {
+        self.kept.budget()
+    }
+
     /// How much is kept.
     pub fn bytes(&self) -> u64 {
         self.kept.bytes()

@@ -1,5 +1,6 @@
 //! The memory of the node: reserved before it is used, given back by `Drop`.
 
+mod alarm;
 mod claim;
 mod reservation;
 
@@ -8,6 +9,7 @@ pub use reservation::Reservation;
 
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
+use alarm::Alarm;
 use mochila_wire::{AmqpError, condition};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,6 +48,7 @@ pub struct Budget {
     claimed: AtomicU64,
     peak: AtomicU64,
     refused: AtomicU64,
+    alarm: Alarm,
     /// Memory has come back for those who wait.
     resume_due: AtomicBool,
     waiting: Mutex<Waiting>,
@@ -110,6 +113,7 @@ impl Budget {
             claimed: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            alarm: Alarm::default(),
             resume_due: AtomicBool::new(false),
             waiting: Mutex::new(Waiting::default()),
         };
@@ -150,7 +154,6 @@ impl Budget {
 
     fn reserve_up_to(self: &Arc<Self>, most: u64, bytes: u64) -> Result<Reservation, OverLimit> {
         let Some(charged) = self.charge_up_to(most, bytes) else {
-            self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(OverLimit { bytes, limit: self.limit.load(Ordering::Relaxed) });
         };
         self.note_peak(charged.saturating_sub(self.claimed()));
@@ -217,9 +220,14 @@ impl Budget {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// How many reservations were refused.
+    /// How many messages were rejected because there was not enough.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// So many messages are rejected because there is not enough.
+    pub fn note_refused(&self, messages: u64) {
+        self.refused.fetch_add(messages, Ordering::Relaxed);
     }
 
     /// How many producers wait for memory.

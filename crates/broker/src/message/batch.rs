@@ -153,17 +153,23 @@ impl BatchBuilder {
     /// All or nothing; the builder is empty afterwards either way. The batch is the builder's, so
     /// that a visit allocates nothing but the segments.
     pub fn finish(&mut self, buffer: &[u8], budget: &Arc<Budget>) -> Result<&mut Batch, OverLimit> {
+        let messages = self.len() as u64;
         self.finish_with(buffer, |bytes| budget.reserve(bytes))
+            .inspect_err(|_| budget.note_refused(messages))
     }
 
     /// The same with memory that has been kept for the sender, as far as that is enough.
     pub fn finish_on(&mut self, buffer: &[u8], claim: &mut Claim) -> Result<&mut Batch, OverLimit> {
+        let messages = self.len() as u64;
         self.finish_with(buffer, |bytes| claim.take(bytes))
+            .inspect_err(|_| claim.budget().note_refused(messages))
     }
 
     /// The same for what the node itself tells an operator.
     pub fn finish_for_operator(&mut self, budget: &Arc<Budget>) -> Result<&mut Batch, OverLimit> {
+        let messages = self.len() as u64;
         self.finish_with(&[], |bytes| budget.reserve_for_operator(bytes))
+            .inspect_err(|_| budget.note_refused(messages))
     }
 
     fn finish_with(
@@ -603,9 +609,10 @@ mod tests {
     fn a_batch_is_reserved_before_it_is_copied_and_all_of_it_or_nothing() {
         let budget = Budget::new(1_000);
         let mut builder = BatchBuilder::new();
-        pushed(&mut builder, 0..900);
+        pushed(&mut builder, 0..450);
+        pushed(&mut builder, 450..900);
         assert!(builder.finish(&[0; 900], &budget).is_err());
-        assert_eq!((budget.used(), budget.refused(), builder.len()), (0, 1, 0));
+        assert_eq!((budget.used(), budget.refused(), builder.len()), (0, 2, 0));
         pushed(&mut builder, 0..100);
         builder.finish(&[0; 900], &budget).unwrap();
         assert_eq!(budget.used(), 100 + MESSAGE_COST + SEGMENT_COST);

@@ -211,6 +211,9 @@ impl Broker {
     /// Tells what has happened since the last time, to those who listen. A worker that is about to
     /// rest does so; whoever asks for the recent events does it first.
     pub fn tell_events(&self, now: Now) -> Wakeups {
+        if let Some(alarm) = self.node.budget.take_alarm(now) {
+            self.node.feed().raise(alarm);
+        }
         self.node.feed().tell(now, &self.node.budget)
     }
 
@@ -337,7 +340,8 @@ impl Broker {
         if self.node.budget.is_resume_due() || self.node.feed().is_due() {
             return Some(0);
         }
-        Some(self.node.timers.next_ms()).filter(|next_ms| *next_ms != u64::MAX)
+        let alarm_ms = self.node.budget.alarm_due_ms().unwrap_or(u64::MAX);
+        Some(self.node.timers.next_ms().min(alarm_ms)).filter(|next_ms| *next_ms != u64::MAX)
     }
 
     fn add(

@@ -144,7 +144,7 @@ statistics! {
     producers_waiting = "producersWaiting",
     /// 1 if producers get no credit.
     flow_stopped = "flowStopped",
-    /// 1 if they get none because the node's memory is short, and the queue has its share of it.
+    /// 1 if they get none, nor would another, because the node's memory is short and the queue has its share of it.
     memory_stopped = "memoryStopped",
     /// How often producers have been stopped.
     flow_stopped_count = "flowStoppedCount",
@@ -157,7 +157,7 @@ impl Queue {
         let (counters, transacted) = (&self.counters, self.transacted());
         let discards = counters.discards();
         let is_full = self.policy.is_closed();
-        let is_short = !is_full && self.counters.short_at_kib > 0 && self.producers.waiting() > 0;
+        let is_short = !is_full && self.is_short_of_memory();
         Statistics {
             msg_total_enqueues: counters.enqueued_messages,
             msg_total_dequeues: counters.dequeued_messages,

@@ -320,7 +320,10 @@ impl Transaction {
         if settings.max_bytes > 0 && self.bytes + bytes > settings.max_bytes {
             return Err(Fault::TooManyBytes { limit: settings.max_bytes });
         }
-        let paid = self.node.budget().reserve(note_bytes as u64).map_err(Fault::NoMemory)?;
+        let budget = self.node.budget();
+        let paid =
+            budget.reserve(note_bytes as u64).inspect_err(|_| budget.note_refused(operations));
+        let paid = paid.map_err(Fault::NoMemory)?;
         self.operations += operations;
         self.bytes += bytes;
         Ok(paid)

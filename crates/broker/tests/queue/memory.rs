@@ -2,10 +2,10 @@
 
 use crate::bench::{QueueBench, as_sent, message};
 use mochila_broker::{
-    BatchBuilder, BrokerSettings, Content, DeleteIf, LargeBody, MessageMeta, QueueSettings,
-    TakeLimit, Taken, Want,
+    BatchBuilder, BrokerSettings, Content, DeleteIf, EventKind, LargeBody, MessageMeta,
+    QueueSettings, TakeLimit, Taken, Want,
 };
-use mochila_wire::Sections;
+use mochila_wire::{Now, Sections};
 use std::sync::Arc;
 
 fn tight(limit: u64) -> BrokerSettings {
@@ -53,6 +53,36 @@ fn memory_that_another_queue_gives_back_lets_producers_go_on() {
     bench.pass(0);
     assert!(bench.woken().contains(&key));
     assert_eq!(other.grant(bench.now, id, &Want::credit(5)).0, 1);
+}
+
+#[test]
+fn a_queue_counts_as_stopped_before_a_sender_comes_that_would_get_nothing() {
+    let bench = QueueBench::with(tight(100_000), QueueSettings::default());
+    assert_eq!(bench.statistics().memory_stopped, 0);
+    let budget = Arc::clone(bench.broker.budget());
+    let rest = budget.reserve(100_000 - budget.used()).unwrap();
+    let statistics = bench.statistics();
+    assert_eq!((statistics.flow_stopped, statistics.memory_stopped), (1, 1));
+    drop(rest);
+    assert_eq!(bench.statistics().memory_stopped, 0);
+}
+
+#[test]
+fn operators_hear_that_memory_is_short_also_while_nothing_happens() {
+    let bench = QueueBench::with(tight(100_000), QueueSettings::default());
+    bench.broker.tell_events(bench.now).perform();
+    let budget = Arc::clone(bench.broker.budget());
+    let rest = budget.reserve(100_000 - budget.used()).unwrap();
+    assert_eq!(bench.broker.next_timeout_ms(), Some(0));
+    bench.broker.handle_timeout(bench.now).perform();
+    let last = || bench.broker.feed().recent().last().unwrap().event.kind();
+    assert_eq!(last(), EventKind::MemoryShort);
+    drop(rest);
+    let due_ms = bench.broker.next_timeout_ms().unwrap();
+    assert!(due_ms > bench.now.mono_ms, "it is not over yet");
+    bench.broker.handle_timeout(Now::new(due_ms, 0)).perform();
+    assert_eq!(last(), EventKind::MemoryFree);
+    assert_eq!(bench.broker.next_timeout_ms(), None);
 }
 
 #[test]

@@ -59,6 +59,12 @@ pub(crate) const ATTRIBUTES: &[Attribute<Arc<ConnectionRecord>>] = &[
     Attribute::new("bytesToClient", "ulong", "Bytes to the peer.", |c, _| c.bytes_out.get().into()),
     Attribute::new("sessionCount", "ulong", "Its sessions.", |c, _| count(c.session_count())),
     Attribute::new("linkCount", "ulong", "Its links.", |c, _| count(c.link_count())),
+    Attribute::new(
+        "unfinishedBytes",
+        "ulong",
+        "Bytes of memory that messages take of which only a part has come.",
+        |c, _| c.unfinished_bytes().into(),
+    ),
 ];
 
 /// What tells a connection from every other entity.

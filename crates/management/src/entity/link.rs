@@ -60,6 +60,12 @@ pub(crate) const ATTRIBUTES: &[Attribute<LinkAt>] = &[
     Attribute::new("unsettled", "ulong", "Deliveries that are not settled.", |at, _| {
         at.link.unsettled.get().into()
     }),
+    Attribute::new(
+        "unfinishedBytes",
+        "ulong",
+        "Bytes of memory that a message takes of which only a part has come.",
+        |at, _| at.link.unfinished_bytes.get().into(),
+    ),
     Attribute::new("delivered", "ulong", "Messages that went over it.", |at, _| {
         at.link.messages.get().into()
     }),

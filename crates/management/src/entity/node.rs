@@ -109,9 +109,22 @@ const ATTRIBUTES: &[Attribute<()>] = &[
         "Above this, no producer gets further credit; null for never.",
         |(), scope| scope.broker().budget().soft_limit().into(),
     ),
-    Attribute::new("memoryRefused", "ulong", "How often there was not enough.", |(), scope| {
-        scope.broker().budget().refused().into()
-    }),
+    Attribute::new(
+        "memoryUnfinishedBytes",
+        "ulong",
+        "Memory that messages take of which only a part has come; `unfinishedBytes` of connections \
+         and links says whose.",
+        |(), scope| {
+            let connections = scope.management.directory().connections();
+            connections.iter().map(|connection| connection.unfinished_bytes()).sum::<u64>().into()
+        },
+    ),
+    Attribute::new(
+        "memoryRefused",
+        "ulong",
+        "Messages that were rejected because there was not enough.",
+        |(), scope| scope.broker().budget().refused().into(),
+    ),
     Attribute::new("memoryWaiting", "ulong", "Producers that wait for memory.", |(), scope| {
         count(scope.broker().budget().waiting())
     }),

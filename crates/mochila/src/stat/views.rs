@@ -59,7 +59,19 @@ pub(super) fn connections(connections: &[Entity]) -> Table {
         (Column::new("msgIn", Kmg), "msgsFromClient"),
         (Column::new("msgOut", Kmg), "msgsToClient"),
     ];
-    listed("Connections", &FIELDS, connections)
+    let mut table = listed("Connections", &FIELDS, connections);
+    add_if_any(&mut table, Column::new("unfinished", Kmg), "unfinishedBytes", connections);
+    table
+}
+
+/// A last column for what is seldom there: nobody who reads columns by their places is to meet one
+/// more without need.
+fn add_if_any(table: &mut Table, column: Column, attribute: &str, entities: &[Entity]) {
+    let values = entities.iter().map(|entity| entity.get(attribute));
+    if values.clone().any(|value| crate::table::truth(&value)) {
+        table.columns.push(column);
+        table.rows.iter_mut().zip(values).for_each(|(row, value)| row.push(value));
+    }
 }
 
 pub(super) fn exchanges(exchanges: &[Entity]) -> Table {
@@ -378,6 +390,17 @@ mod tests {
         let text = connections(&[connection]).text(None);
         let row: Vec<&str> = text.lines().nth(3).unwrap().split_whitespace().collect();
         assert_eq!(row, ["127.0.0.1:5", "-", "-", "-", "-", "1m", "1s", "0s", "5"]);
+    }
+
+    #[test]
+    fn who_holds_memory_in_an_unfinished_message_is_shown() {
+        let connection = |bytes: u64| {
+            entity(&[("address", "127.0.0.1:5".into()), ("unfinishedBytes", bytes.into())])
+        };
+        let text = connections(&[connection(0), connection(200_000)]).text(None);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].ends_with("unfinished") && lines[4].ends_with(" 200k"), "{text}");
+        assert!(!connections(&[connection(0)]).text(None).contains("unfinished"));
     }
 
     #[test]

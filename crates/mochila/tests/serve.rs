@@ -517,7 +517,7 @@ fn what_keeps_a_broker_from_starting_is_said_and_is_a_failure() {
     let taken = ["-p", &port, "--interface", "127.0.0.1", "--no-data-dir"];
     let background = ["-d", "-p", &port, "--interface", "127.0.0.1", "--no-data-dir"];
     for (options, reason) in [
-        (&taken[..], "cannot listen on 127.0.0.1"),
+        (&taken[..], "another program, perhaps another broker, listens there"),
         (&background[..], "cannot listen on 127.0.0.1"),
         (&["--auth", "maybe"][..], "--auth: `maybe` is neither yes nor no"),
         (&["--config", "/no/such/file"][..], "/no/such/file"),

@@ -20,7 +20,7 @@ pub(crate) struct DataDirectory {
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirectoryError {
     /// The system refuses.
-    #[error("{}: {error}", path.display())]
+    #[error("the data directory cannot be used: {}: {error}", path.display())]
     Unusable {
         /// The file or directory.
         path: PathBuf,

@@ -24,7 +24,10 @@ impl Housekeeping {
 
     /// Looks, and says when to look again.
     pub(crate) fn look(&mut self, now_ms: u64) -> u64 {
-        self.adapt_to(&Memory::read());
+        // Whoever cannot be asked now is asked again next time.
+        if let Ok(memory) = Memory::read_again() {
+            self.adapt_to(&memory);
+        }
         now_ms + INTERVAL_MS
     }
 

@@ -1,5 +1,6 @@
 //! How much memory messages may take.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Finds the memory that messages may take on this machine, unless the operator says so.
@@ -16,9 +17,19 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Asks the kernel.
+    /// Asks the kernel; what it does not tell is guessed with care.
     pub fn read() -> Self {
-        Self::from_files(&|path| std::fs::read_to_string(path).ok())
+        let guess = Self { machine_bytes: UNKNOWN_MACHINE_BYTES, group_bytes: None };
+        Self::read_again().unwrap_or(guess)
+    }
+
+    /// Asks the kernel at run time.
+    ///
+    /// # Errors
+    /// If it cannot be asked now, because no descriptor is left for example: that says nothing of the
+    /// memory.
+    pub fn read_again() -> io::Result<Self> {
+        Self::from_files(&|path| std::fs::read_to_string(path))
     }
 
     /// What messages may take of it.
@@ -27,20 +38,22 @@ impl Memory {
     }
 
     /// Reads what `read` finds under the paths of the proc and control-group file systems.
-    fn from_files(read: &impl Fn(&Path) -> Option<String>) -> Self {
-        let machine = read(Path::new("/proc/meminfo")).as_deref().and_then(machine_bytes);
+    fn from_files(read: &impl Fn(&Path) -> io::Result<String>) -> io::Result<Self> {
+        let read = |path: &Path| present(read(path));
+        let machine = read(Path::new("/proc/meminfo"))?.as_deref().and_then(machine_bytes);
         let machine_bytes = machine.unwrap_or(UNKNOWN_MACHINE_BYTES);
-        let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
-        let group_bytes = groups
-            .lines()
-            .filter_map(Group::parse)
-            .flat_map(|group| group.limit_files())
-            .filter_map(|path| read(&path))
+        let groups = read(Path::new("/proc/self/cgroup"))?.unwrap_or_default();
+        let files = groups.lines().filter_map(Group::parse).flat_map(|group| group.limit_files());
+        let limits: Vec<Option<String>> =
+            files.map(|path| read(&path)).collect::<io::Result<_>>()?;
+        let group_bytes = limits
+            .iter()
+            .flatten()
             .filter_map(|text| text.trim().parse::<u64>().ok())
             // Version 1 says "no limit" with a very large number.
             .filter(|limit| *limit < machine_bytes)
             .min();
-        Self { machine_bytes, group_bytes }
+        Ok(Self { machine_bytes, group_bytes })
     }
 }
 
@@ -82,6 +95,18 @@ impl<'a> Group<'a> {
     }
 }
 
+/// What a file holds, if there is one that may be read.
+fn present(text: io::Result<String>) -> io::Result<Option<String>> {
+    use ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    match text {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// The memory of the machine, from the text of `/proc/meminfo`.
 fn machine_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -102,7 +127,8 @@ mod tests {
     fn memory(files: &[(&str, &str)]) -> Memory {
         let files: HashMap<PathBuf, String> =
             files.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_string())).collect();
-        Memory::from_files(&|path| files.get(path).cloned())
+        let read = |path: &Path| files.get(path).cloned().ok_or(ErrorKind::NotFound.into());
+        Memory::from_files(&read).unwrap()
     }
 
     const EIGHT_GIB: (&str, &str) =
@@ -170,6 +196,19 @@ mod tests {
     #[test]
     fn a_machine_that_tells_nothing_gets_a_careful_guess() {
         assert_eq!(memory(&[]).for_messages_bytes(), UNKNOWN_MACHINE_BYTES / 2);
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_be_asked_has_not_less_memory() {
+        let descriptors = |_: &Path| Err(io::Error::from_raw_os_error(24));
+        assert!(Memory::from_files(&descriptors).is_err());
+        let group = Path::new("/sys/fs/cgroup/memory.max");
+        let later = |path: &Path| match path == group {
+            true => Err(io::Error::from_raw_os_error(24)),
+            false if path == Path::new("/proc/self/cgroup") => Ok("0::/\n".into()),
+            false => Ok("MemTotal: 8388608 kB\n".into()),
+        };
+        assert!(Memory::from_files(&later).is_err(), "half of what it says is not what it says");
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub enum ServerError {
     #[error(transparent)]
     Users(#[from] UsersError),
     /// An address cannot be listened on.
-    #[error("cannot listen on {what}: {error}")]
+    #[error("cannot listen on {what}: {}", of_listening(error))]
     Listen {
         /// The address, or the name of the interface.
         what: String,
@@ -209,6 +209,17 @@ fn listen(config: &Config) -> Result<Vec<TcpListener>, ServerError> {
         }
     }
     Ok(listeners)
+}
+
+/// What the system says, and what it means where that is always the same.
+fn of_listening(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program, perhaps another broker, listens there; --port chooses another port"
+                .into()
+        }
+        _ => error.to_string(),
+    }
 }
 
 static SERVERS: AtomicUsize = AtomicUsize::new(0);

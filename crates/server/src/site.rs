@@ -21,7 +21,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::{env, fs};
-use tracing::info;
+use tracing::{info, warn};
 
 /// A server without its threads.
 pub(crate) struct Site {
@@ -113,6 +113,12 @@ fn node(
     let memory_limit_bytes = config.memory_limit_bytes.unwrap_or(memory.for_messages_bytes());
     let Memory { machine_bytes, group_bytes } = memory;
     info!(machine_bytes, group_bytes, "messages may take {memory_limit_bytes} bytes of memory");
+    let there_is = group_bytes.unwrap_or(machine_bytes);
+    if memory_limit_bytes > there_is {
+        warn!(
+            "memory-limit is more than the {there_is} bytes that there are: the system may end this broker"
+        );
+    }
     let patterns = match (config.auto_create, config.queue_patterns.as_slice()) {
         (false, _) => Vec::new(),
         (true, []) => vec![Pattern::any()],

@@ -98,7 +98,7 @@ fn place(file: Option<&Path>) -> Outcome<Place> {
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);
             Box::new(file.map_err(|error| {
-                Failure::new("IOError", format_args!("{}: {error}", path.display()))
+                Failure::new("IOError", format_args!("the log file {}: {error}", path.display()))
             })?)
         }
         // The terminal that started it is somebody else's by now.

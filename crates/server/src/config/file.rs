@@ -26,7 +26,7 @@ struct Fault {
 fn apply_text(config: &mut Config, text: &str) -> Result<(), Fault> {
     let table = DeTable::parse(text).map_err(|error| Fault {
         at: error.span().unwrap_or_default(),
-        message: error.message().into(),
+        message: format!("this is not TOML ({}): {HINT}", error.message()),
     })?;
     for (key, value) in table.get_ref() {
         let name: &str = key.get_ref();
@@ -39,6 +39,9 @@ fn apply_text(config: &mut Config, text: &str) -> Result<(), Fault> {
     }
     Ok(())
 }
+
+/// What is different in other brokers' files.
+const HINT: &str = "a line is `key = value`, texts stand in quotes, yes and no are true and false";
 
 /// The values of a key, as they would be written on the command line.
 fn values(value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, String> {
@@ -74,21 +77,24 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// How many letters have to change to make one word of the other (Levenshtein).
+/// How many letters have to change, or to change places with the next one, to make one word of the other (Damerau).
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+    let a: Vec<char> = a.chars().collect();
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for (i, x) in a.iter().enumerate() {
+        let (above, mut row) = (&rows[i], vec![i + 1]);
         for (j, y) in b.iter().enumerate() {
-            let above = row[j + 1];
-            let change = diagonal + usize::from(x != *y);
-            row[j + 1] = change.min(above + 1).min(row[j] + 1);
-            diagonal = above;
+            let change = above[j] + usize::from(x != y);
+            let mut least = change.min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                least = least.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(least);
         }
+        rows.push(row);
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -135,6 +141,7 @@ mod tests {
         let text = complaint("port = 1\n\nworker-thread = 3\n");
         assert_eq!(text, ":3: unknown key `worker-thread`; did you mean `worker-threads`?");
         assert_eq!(complaint("colour = 1\n"), ":1: unknown key `colour`");
+        assert_eq!(complaint("prot = 1\n"), ":1: unknown key `prot`; did you mean `port`?");
     }
 
     #[test]
@@ -146,7 +153,9 @@ mod tests {
 
     #[test]
     fn text_that_is_not_toml_is_refused_with_its_line() {
-        assert!(complaint("port = 1\nport 2\n").starts_with(":2: "));
+        assert!(complaint("port = 1\nport 2\n").starts_with(":2: this is not TOML ("));
+        let of_qpid = complaint("auth=no\nport=5672\n");
+        assert!(of_qpid.ends_with("yes and no are true and false"), "{of_qpid}");
     }
 
     #[test]

@@ -119,7 +119,9 @@ fn large_messages_that_there_is_no_file_for_leave_one_line_a_minute() {
     let client = bench.client();
     let sender = bench.sender(client, "q");
     let mut send_some = |bench: &mut Bench| {
-        (0..3).for_each(|_| bench.send_bytes(sender, &bytes_of(2 << 20), false));
+        for _ in 0..3 {
+            bench.send_bytes(sender, &bytes_of(2 << 20), false);
+        }
         lines.take().into_iter().filter(|line| line.contains("no file for it")).collect::<Vec<_>>()
     };
     let first = send_some(&mut bench);

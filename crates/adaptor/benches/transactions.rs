@@ -223,7 +223,7 @@ fn transfer<'a>(handle: u32, id: u32, tag: &'a [u8], state: Option<DeliveryState
         delivery_id: Some(id),
         delivery_tag: Some(tag),
         message_format: Some(0),
-        state,
+        state: state.map(Into::into),
         ..Transfer::default()
     }
 }

@@ -56,8 +56,8 @@ impl Connection {
         transfer: &TransferEvent,
         scratch: &mut Scratch,
     ) {
-        let transaction = match transfer.state.as_deref() {
-            Some(DeliveryState::Transactional { txn_id, .. }) if transfer.start => {
+        let transaction = match transfer.txn_id(buffer) {
+            Some(txn_id) if transfer.start => {
                 let Some(id) = self.transactions.find(txn_id) else {
                     self.enqueue_arrivals(now, buffer, scratch);
                     let error = refusal::no_transaction();

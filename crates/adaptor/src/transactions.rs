@@ -22,6 +22,8 @@ pub(crate) struct TransactionId(NonZeroU64);
 /// The transactions that have been declared on a connection and not been discharged.
 pub(crate) struct Transactions {
     works: BTreeMap<TransactionId, Work>,
+    /// The one that was named last, as long as it is there: it is named again with every message.
+    recent: Option<TransactionId>,
     /// In which transaction deliveries are that the peer has not settled.
     unsettled: BTreeMap<(SessionId, u32), TransactionId>,
     next: NonZeroU64,
@@ -85,6 +87,7 @@ impl Default for Transactions {
     fn default() -> Transactions {
         Transactions {
             works: BTreeMap::new(),
+            recent: None,
             unsettled: BTreeMap::new(),
             next: NonZeroU64::MIN,
             earliest_ms: NEVER,
@@ -115,8 +118,13 @@ impl Transactions {
     }
 
     /// The transaction that a peer names, if there is one.
-    pub(crate) fn find(&self, txn_id: &[u8]) -> Option<TransactionId> {
-        TransactionId::read(txn_id).filter(|id| self.works.contains_key(id))
+    #[inline]
+    pub(crate) fn find(&mut self, txn_id: &[u8]) -> Option<TransactionId> {
+        let id = TransactionId::read(txn_id)?;
+        if self.recent != Some(id) {
+            self.recent = self.works.contains_key(&id).then_some(id);
+        }
+        self.recent
     }
 
     /// The link over which a transaction was declared.
@@ -316,6 +324,7 @@ impl Transactions {
 
     fn remove(&mut self, id: TransactionId) -> Option<Work> {
         let work = self.works.remove(&id)?;
+        self.recent = None;
         forget(&mut self.unsettled, &work.told);
         if self.works.is_empty() {
             self.earliest_ms = NEVER;

@@ -145,6 +145,8 @@ pub struct TransferEvent {
     pub payload_end: u32,
     pub(crate) tag_start: u32,
     pub(crate) tag_len: u8,
+    pub(crate) txn_id_len: u8,
+    pub(crate) txn_id_start: u32,
     /// Whether this is the delivery's first frame.
     pub start: bool,
     /// Whether more frames follow.
@@ -160,7 +162,8 @@ pub struct TransferEvent {
     pub resume: bool,
     /// How this delivery is to be settled, where it differs from the link's mode.
     pub rcv_settle_mode: Option<ReceiverSettleMode>,
-    /// The delivery's state as the sender sees it, such as a transaction.
+    /// The delivery's state as the sender sees it, unless that is only that it is in a
+    /// [transaction](TransferEvent::txn_id).
     pub state: Option<Box<DeliveryState>>,
 }
 
@@ -173,6 +176,20 @@ impl TransferEvent {
     /// Where in the handled bytes the delivery tag is; empty on frames that do not repeat it.
     pub fn tag(&self) -> Range<usize> {
         self.tag_start as usize..self.tag_start as usize + usize::from(self.tag_len)
+    }
+
+    /// The id of the transaction that the delivery is in, if this frame says that it is in one; it is
+    /// in the handled bytes.
+    #[inline]
+    pub fn txn_id<'a>(&'a self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        if self.txn_id_len > 0 {
+            let start = self.txn_id_start as usize;
+            return Some(&bytes[start..start + usize::from(self.txn_id_len)]);
+        }
+        match self.state.as_deref() {
+            Some(DeliveryState::Transactional { txn_id, .. }) => Some(txn_id),
+            _ => None,
+        }
     }
 
     /// Whether the delivery begins and ends in this frame.

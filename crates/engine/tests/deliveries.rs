@@ -2,8 +2,11 @@
 
 use mochila_engine::pair::{Pair, Random, RawPeer, Road, Seen};
 use mochila_engine::{ConnectionConfig, Delivery, Event, LinkId, SessionId, TransferEvent};
-use mochila_wire::performative::{Begin, Flow, Open, ReceiverSettleMode, Role, Transfer};
-use mochila_wire::{DeliveryState, Performative, Symbol, condition, frame};
+use mochila_wire::frame::{self, FrameKind};
+use mochila_wire::performative::{
+    Begin, Flow, Open, ReceiverSettleMode, Role, Transfer, TransferState,
+};
+use mochila_wire::{DeliveryState, Encode, Performative, Symbol, condition};
 
 fn sending_client(server: ConnectionConfig) -> (Pair, SessionId, Road) {
     let mut pair = Pair::opened_with(ConnectionConfig::new("client"), server);
@@ -332,6 +335,24 @@ fn a_delivery_may_carry_its_own_tag_and_state() {
     let (transfer, seen) = transfers(&events)[0];
     assert_eq!(seen.tag, b"my-tag");
     assert_eq!(transfer.state.as_deref(), Some(&state));
+    assert_eq!(transfer.txn_id(&[]), Some(&b"txn"[..]));
+}
+
+#[test]
+fn the_id_of_a_transaction_is_found_where_it_came_in() {
+    let (mut pair, session, _) = sending_client(ConnectionConfig::new("server"));
+    let state = TransferState::InTransaction(b"txn");
+    let transfer = Transfer { state: Some(state), ..RawPeer::transfer_frame(0) };
+    let mut frame = Vec::new();
+    let start = frame::start(&mut frame, FrameKind::Amqp, pair.client.channel(session).unwrap());
+    transfer.encode(&mut frame);
+    frame.extend_from_slice(b"payload");
+    frame::finish(&mut frame, start);
+    pair.server.handle_bytes(pair.now(), &frame);
+    let Some(Event::Transfer(transfer)) = pair.server.poll_event() else { panic!() };
+    assert_eq!(transfer.txn_id(&frame), Some(&b"txn"[..]));
+    assert_eq!(&frame[transfer.payload()], b"payload");
+    assert_eq!(transfer.state, None);
 }
 
 #[test]

@@ -361,7 +361,7 @@ proptest! {
             settled: flags.0,
             more: flags.1,
             rcv_settle_mode: Some(ReceiverSettleMode::First),
-            state,
+            state: state.map(Into::into),
             resume: flags.2,
             aborted: flags.3,
             batchable: false,

@@ -399,7 +399,7 @@ fn the_state_of_the_first_frame_says_to_which_transaction_a_delivery_belongs() {
         delivery_tag: Some(b"m"),
         message_format: Some(0),
         more: true,
-        state: Some(within(&txn_id, None)),
+        state: Some(within(&txn_id, None).into()),
         ..Transfer::default()
     };
     bench.say_bytes(raw, &framed(0, &first, &bytes[..5]));

@@ -1,9 +1,10 @@
 use mochila_wire::frame::{self, FrameKind};
-use mochila_wire::performative::Transfer;
+use mochila_wire::performative::{Transfer, TransferState};
 use mochila_wire::{Now, Performative, condition};
 
 use super::Connection;
 use super::state::State;
+use super::transfers::Places;
 use crate::fault::{Fault, Verdict};
 
 impl Connection {
@@ -115,14 +116,19 @@ impl Connection {
     #[inline]
     fn read_transfer(&mut self, channel: u16, body: &[u8], at: usize) -> Verdict {
         let (transfer, used) = Transfer::decode(body)?;
-        let tag = match transfer.delivery_tag {
-            Some(tag) => {
-                let start = at + (tag.as_ptr().addr() - body.as_ptr().addr());
-                start..start + tag.len()
-            }
-            None => 0..0,
+        let range = |part: &[u8]| {
+            let start = at + (part.as_ptr().addr() - body.as_ptr().addr());
+            start..start + part.len()
         };
-        self.handle_transfer(channel, transfer, at + used..at + body.len(), tag)
+        let places = Places {
+            payload: at + used..at + body.len(),
+            tag: transfer.delivery_tag.map_or(0..0, range),
+            txn_id: match transfer.state {
+                Some(TransferState::InTransaction(txn_id)) => range(txn_id),
+                _ => 0..0,
+            },
+        };
+        self.handle_transfer(channel, transfer, places)
     }
 
     /// Handles a frame while the connection opens or closes.

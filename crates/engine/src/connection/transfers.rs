@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use mochila_wire::performative::Transfer;
+use mochila_wire::performative::{Transfer, TransferState};
 use mochila_wire::{SequenceNo, condition};
 
 use super::Connection;
@@ -17,9 +17,9 @@ impl Connection {
         &mut self,
         channel: u16,
         transfer: Transfer<'_>,
-        payload: Range<usize>,
-        tag: Range<usize>,
+        places: Places,
     ) -> Verdict {
+        let Places { payload, tag, txn_id } = places;
         let session_id = self.expect_session(channel, "transfer")?;
         let Some(session) = self.sessions.get_mut(session_id.0) else { return Ok(()) };
         if !session.state.is_usable() {
@@ -79,6 +79,8 @@ impl Connection {
             payload_end: payload.end as u32,
             tag_start: tag.start as u32,
             tag_len: tag.len() as u8,
+            txn_id_len: txn_id.len() as u8,
+            txn_id_start: txn_id.start as u32,
             start,
             more,
             aborted: transfer.aborted,
@@ -86,10 +88,21 @@ impl Connection {
             resume: partial.resume,
             without_credit: partial.without_credit,
             rcv_settle_mode: transfer.rcv_settle_mode,
-            state: transfer.state.map(Box::new),
+            state: match transfer.state {
+                Some(TransferState::Other(state)) => Some(state),
+                Some(TransferState::InTransaction(_)) | None => None,
+            },
         }));
         Ok(())
     }
+}
+
+/// Where parts of a transfer frame are, in the handled bytes; what is not there is empty.
+pub(super) struct Places {
+    pub(super) payload: Range<usize>,
+    pub(super) tag: Range<usize>,
+    /// Of the transaction, at most 255 bytes.
+    pub(super) txn_id: Range<usize>,
 }
 
 /// A transfer frame and where it belongs.

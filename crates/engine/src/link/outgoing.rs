@@ -1,5 +1,5 @@
 use mochila_wire::frame::{self, MAX_TRANSFER_HEAD, TransferHead};
-use mochila_wire::performative::{ReceiverSettleMode, Transfer};
+use mochila_wire::performative::{ReceiverSettleMode, Transfer, TransferState};
 use mochila_wire::{DeliveryState, Encode};
 
 use super::{OpenDelivery, Sender};
@@ -299,7 +299,7 @@ impl Outgoing<'_> {
                 message_format: Some(delivery.message_format),
                 settled: Some(delivery.settled),
                 rcv_settle_mode: delivery.rcv_settle_mode,
-                state: delivery.state.cloned(),
+                state: delivery.state.map(TransferState::from),
                 resume: delivery.resume,
                 batchable: delivery.batchable,
                 handle: self.handle,

@@ -151,13 +151,26 @@ impl<'a> Quick<'a> {
         self.transaction().map(Some)
     }
 
+    /// Not inlined: those who send without transactions do not carry it along.
     #[inline(never)]
     fn transaction(&mut self) -> Option<&'a [u8]> {
-        let (mut state, used) = Quick::composite(self.rest, descriptor::TRANSACTIONAL_STATE)?;
-        let id = state.optional_binary()??;
-        state.nothing()?;
-        state.end()?;
-        self.rest = self.rest.get(used..)?;
+        const TRANSACTIONAL: u8 = descriptor::TRANSACTIONAL_STATE as u8;
+        let [codes::DESCRIBED, codes::SMALL_ULONG, TRANSACTIONAL, codes::LIST8, size, fields @ ..] =
+            self.rest
+        else {
+            return None;
+        };
+        let (fields, rest) = fields.split_at_checked(usize::from(*size))?;
+        // With a null for the outcome that it has not, or without.
+        let id = match fields {
+            [1, codes::BINARY8, len, id @ ..] | [2, codes::BINARY8, len, id @ .., codes::NULL]
+                if usize::from(*len) == id.len() && !id.is_empty() =>
+            {
+                id
+            }
+            _ => return None,
+        };
+        self.rest = rest;
         Some(id)
     }
 

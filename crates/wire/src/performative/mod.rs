@@ -18,7 +18,7 @@ pub use disposition::Disposition;
 pub use end::End;
 pub use flow::Flow;
 pub use open::Open;
-pub use transfer::Transfer;
+pub use transfer::{Transfer, TransferState};
 
 use crate::composite::decode_list;
 use crate::decode::{DecodeError, Decoder, Limits};

@@ -1,6 +1,6 @@
 use super::ReceiverSettleMode;
 use crate::DeliveryState;
-use crate::decode::{DecodeError, Decoder, Descriptor, Quick};
+use crate::decode::{Decode, DecodeError, Decoder, Descriptor, Quick};
 use crate::descriptor;
 use crate::encode::{Encode, ListWriter};
 
@@ -24,13 +24,23 @@ pub struct Transfer<'a> {
     /// When the receiver settles this delivery.
     pub rcv_settle_mode: Option<ReceiverSettleMode>,
     /// The delivery's state.
-    pub state: Option<DeliveryState>,
+    pub state: Option<TransferState<'a>>,
     /// Whether the delivery was begun before the link was attached.
     pub resume: bool,
     /// Whether the delivery is given up.
     pub aborted: bool,
     /// Whether the receiver may take its time to answer.
     pub batchable: bool,
+}
+
+/// The state of a delivery, as its sender tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TransferState<'a> {
+    /// It is in the transaction of this id and has no outcome (part 4, 4.5.6). Every message of a
+    /// transaction says so: hence the id is borrowed from the frame. An empty one never is.
+    InTransaction(&'a [u8]),
+    /// Any other, and the same in an unusual encoding.
+    Other(Box<DeliveryState>),
 }
 
 impl<'a> Transfer<'a> {
@@ -56,7 +66,7 @@ impl<'a> Transfer<'a> {
             settled: fields.optional_boolean()?,
             more: fields.flag()?,
             rcv_settle_mode: fields.nothing().map(|()| None)?,
-            state: fields.optional_transaction()?.map(transactional),
+            state: fields.optional_transaction()?.map(TransferState::InTransaction),
             resume: fields.flag()?,
             aborted: fields.flag()?,
             batchable: fields.flag()?,
@@ -98,9 +108,40 @@ impl<'a> Transfer<'a> {
     }
 }
 
-#[cold]
-fn transactional(txn_id: &[u8]) -> DeliveryState {
-    DeliveryState::Transactional { txn_id: Box::from(txn_id), outcome: None }
+impl From<DeliveryState> for TransferState<'_> {
+    fn from(state: DeliveryState) -> Self {
+        TransferState::Other(Box::new(state))
+    }
+}
+
+impl<'a> From<&'a DeliveryState> for TransferState<'a> {
+    fn from(state: &'a DeliveryState) -> TransferState<'a> {
+        match state {
+            DeliveryState::Transactional { txn_id, outcome: None } if !txn_id.is_empty() => {
+                TransferState::InTransaction(txn_id)
+            }
+            other => TransferState::Other(Box::new(other.clone())),
+        }
+    }
+}
+
+impl Decode for TransferState<'_> {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        DeliveryState::decode(decoder).map(|state| TransferState::Other(Box::new(state)))
+    }
+}
+
+impl Encode for TransferState<'_> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            TransferState::InTransaction(txn_id) => {
+                let mut list = ListWriter::composite(out, descriptor::TRANSACTIONAL_STATE);
+                list.field(txn_id);
+                list.finish();
+            }
+            TransferState::Other(state) => state.encode(out),
+        }
+    }
 }
 
 impl Encode for Transfer<'_> {
@@ -137,8 +178,13 @@ mod tests {
     fn a_transfer_survives_the_wire_and_leaves_the_payload() {
         round_trip(&Transfer::default());
         round_trip(&Transfer { handle: 1, more: true, ..Transfer::default() });
-        for txn_id in [&b""[..], b"t", &[7; 200]] {
-            let state = Some(DeliveryState::Transactional { txn_id: txn_id.into(), outcome: None });
+        let accepted = Some(Box::new(DeliveryState::Accepted));
+        let ids = [&b"t"[..], &[7; 8], &[7; 200]].into_iter();
+        let states = ids.map(TransferState::InTransaction).chain([
+            DeliveryState::Transactional { txn_id: Box::default(), outcome: None }.into(),
+            DeliveryState::Transactional { txn_id: Box::from(*b"t"), outcome: accepted }.into(),
+        ]);
+        for state in states.map(Some) {
             round_trip(&Transfer { handle: 1, delivery_id: Some(1), state, ..Transfer::default() });
         }
         let error = AmqpError::new(condition::NOT_FOUND, "gone");
@@ -150,11 +196,27 @@ mod tests {
             settled: Some(true),
             more: true,
             rcv_settle_mode: Some(ReceiverSettleMode::Second),
-            state: Some(DeliveryState::rejected(error)),
+            state: Some(DeliveryState::rejected(error).into()),
             resume: true,
             aborted: true,
             batchable: true,
         });
+    }
+
+    #[test]
+    fn a_transaction_in_an_unusual_encoding_is_the_same_state() {
+        // transactional-state with the id as binary32, and with a null outcome.
+        for state in [
+            &[0x00, 0x53, 0x34, 0xc0, 7, 1, 0xb0, 0, 0, 0, 1, b't'][..],
+            &[0x00, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x34, 0xc0, 5, 2, 0xa0, 1, b't', 0x40],
+        ] {
+            let fields = [&[0x43, 0x43, 0x40, 0x40, 0x40, 0x40, 0x40][..], state].concat();
+            let mut bytes = vec![0x00, 0x53, 0x14, 0xc0, fields.len() as u8 + 1, 8];
+            bytes.extend(fields);
+            let (transfer, _) = Transfer::decode(&bytes).unwrap();
+            let state = DeliveryState::Transactional { txn_id: Box::from(*b"t"), outcome: None };
+            assert_eq!(transfer.state, Some(state.into()));
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use mochila_broker::{
 use mochila_engine::{Connection as Engine, LinkId, SessionId};
 use mochila_wire::performative::ReceiverSettleMode;
 use mochila_wire::section::BodyKind;
-use mochila_wire::{DeliveryState, Now, Sections};
+use mochila_wire::{AmqpError, DeliveryState, Now, Sections, condition};
 
 use crate::transactions::{TransactionId, Transactions};
 
@@ -265,7 +265,8 @@ impl Arrivals {
                 if fates.are_good() {
                     settle_all(engine, &route, deliveries, &route.told(DeliveryState::Accepted));
                 } else {
-                    settle_each(engine, &route, deliveries, &fates);
+                    let fault = route.transaction.and_then(|id| transactions.fault(id));
+                    settle_each(engine, &route, deliveries, (&fates, fault));
                 }
             }
             Err(over) => {
@@ -350,12 +351,22 @@ fn settle_all(engine: &mut Engine, route: &Route, deliveries: &[Arrived], state:
     }
 }
 
-fn settle_each(engine: &mut Engine, route: &Route, deliveries: &[Arrived], fates: &Fates) {
+fn settle_each(
+    engine: &mut Engine,
+    route: &Route,
+    deliveries: &[Arrived],
+    (fates, fault): (&Fates, Option<&Fault>),
+) {
     let mut rejected = fates.rejected.iter().peekable();
     let mut released = fates.released.iter().peekable();
     for (index, arrived) in deliveries.iter().enumerate() {
         let state = match rejected.next_if(|rejected| rejected.index as usize == index) {
-            Some(rejected) => DeliveryState::rejected(rejected.reason.to_amqp()),
+            Some(rejected) => DeliveryState::rejected(match fault {
+                Some(fault) if rejected.reason == Refusal::Doomed => {
+                    AmqpError::new(condition::TRANSACTION_ROLLBACK, fault.to_string())
+                }
+                _ => rejected.reason.to_amqp(),
+            }),
             None => match released.next_if(|released| **released as usize == index) {
                 Some(_) => DeliveryState::Released,
                 None => DeliveryState::Accepted,

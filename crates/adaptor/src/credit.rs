@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mochila_broker::{Budget, Claim, Want};
+use mochila_broker::{Budget, Claim, Leeway, Want};
 use mochila_engine::{self as engine, LinkId};
 use mochila_wire::Now;
 
@@ -21,13 +21,15 @@ pub(crate) struct Credit {
     message_bytes: u64,
     /// A message was rejected for want of room, and there has been no credit since.
     was_refused: bool,
+    /// There is no room: what comes on it in a transaction is not taken beyond the limit.
+    pub(crate) is_at_limit: bool,
 }
 
 impl Credit {
     /// None yet.
     pub(crate) fn new(budget: &Arc<Budget>) -> Credit {
         let claim = Claim::nothing(budget);
-        Credit { claim, granted: 0, message_bytes: 0, was_refused: false }
+        Credit { claim, granted: 0, message_bytes: 0, was_refused: false, is_at_limit: false }
     }
 
     /// Messages of this size have come.
@@ -120,10 +122,38 @@ impl Connection {
         };
         scratch.wakeups.merge(wakeups);
         credit.was_refused &= granted == 0;
+        credit.is_at_limit = false;
+        let granted = match granted {
+            0 if self.transactions.are_open() => self.leeway(id, &want),
+            granted => granted,
+        };
         if granted == 0 {
             return Some(0);
         }
         let known_bytes = (message_bytes > 0).then(|| self.node.settings.in_memory(message_bytes));
+        let credit = &mut self.links.incoming(id)?.credit;
         Some(credit.claim.cover(granted, known_bytes))
+    }
+
+    /// How much credit a sender has that gets none, where the connection's own transactions keep the
+    /// room that it waits for.
+    #[cold]
+    fn leeway(&mut self, id: LinkId, want: &Want) -> u32 {
+        let Some(incoming) = self.links.incoming(id) else { return 0 };
+        let holders = incoming.destination.holders();
+        let mut least = if holders.is_empty() { 0 } else { want.credit };
+        for queue in holders {
+            let has_room = self.transactions.have_room_at(&queue);
+            let credit = match if has_room { queue.leeway(want) } else { Leeway::Wait } {
+                Leeway::Wait => 0,
+                Leeway::Credit(credit) => credit,
+                Leeway::Limit => {
+                    incoming.credit.is_at_limit = true;
+                    1
+                }
+            };
+            least = least.min(credit);
+        }
+        least
     }
 }

@@ -122,10 +122,10 @@ impl Connection {
         let meta = MessageMeta { message_format, ..MessageMeta::read(&sections, bytes) };
         let Some(incoming) = self.links.incoming(sender.link) else { return };
         let delivery = (sender.delivery_id, sender.answer(incoming.settle_mode));
+        let may_exceed = sender.transaction.is_none() || !incoming.credit.is_at_limit;
+        let had_credit = sender.had_credit && may_exceed;
         let place = match &mut incoming.destination {
-            Destination::Queue { queue, .. } => {
-                Place::Queue { queue, is_held_back: sender.had_credit }
-            }
+            Destination::Queue { queue, .. } => Place::Queue { queue, is_held_back: had_credit },
             Destination::Exchange(publisher) => {
                 Place::Exchange { exchange: publisher.exchange(), key: publisher.key() }
             }
@@ -140,7 +140,7 @@ impl Connection {
                         Err(error) => return self.refuse_delivery(now, sender, error, scratch),
                     }
                 }
-                match relay.place(sender.had_credit) {
+                match relay.place(had_credit) {
                     Some(place) => place,
                     None => return,
                 }
@@ -344,6 +344,16 @@ impl Destination {
     /// Whether what comes may be in a file.
     fn takes_files(&self) -> bool {
         !matches!(self, Destination::Management | Destination::Coordinator { .. })
+    }
+
+    /// The queues that give a sender no credit which gets none.
+    pub(crate) fn holders(&self) -> Vec<Arc<SharedQueue>> {
+        match self {
+            Destination::Queue { queue, .. } => vec![Arc::clone(queue)],
+            Destination::Exchange(publisher) => publisher.governor().cloned().into_iter().collect(),
+            Destination::Anonymous(relay) => relay.holders().cloned().collect(),
+            Destination::Management | Destination::Coordinator { .. } => Vec::new(),
+        }
     }
 
     /// Why a message of this size cannot be taken, whatever else there is.

@@ -106,6 +106,12 @@ impl Relay {
         (most.min(want.credit), wakeups)
     }
 
+    /// The queues that hold it back.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = &Arc<SharedQueue>> {
+        let holds = self.holds.iter().filter(|hold| hold.until_ms.is_some());
+        holds.map(|hold| &hold.queue)
+    }
+
     /// When it has to ask for credit again although no queue has called it.
     pub(crate) fn next_timeout_ms(&self) -> Option<u64> {
         self.holds.iter().filter_map(|hold| hold.until_ms).min()

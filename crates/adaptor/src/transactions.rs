@@ -174,6 +174,27 @@ impl Transactions {
         }
     }
 
+    /// Whether there are any.
+    pub(crate) fn are_open(&self) -> bool {
+        !self.works.is_empty()
+    }
+
+    /// Whether one of them has brought messages to this queue.
+    pub(crate) fn have_room_at(&self, queue: &Arc<SharedQueue>) -> bool {
+        self.works.values().any(|work| match &work.state {
+            State::Live { transaction, .. } => transaction.has_room_at(queue),
+            State::Dead(_) => false,
+        })
+    }
+
+    /// Why a transaction cannot succeed any more, if so.
+    pub(crate) fn fault(&self, id: TransactionId) -> Option<&Fault> {
+        match &self.works.get(&id)?.state {
+            State::Live { transaction, .. } => transaction.fault(),
+            State::Dead(fault) => Some(fault),
+        }
+    }
+
     /// It can only be rolled back from now on.
     pub(crate) fn doom(&mut self, now: Now, id: TransactionId, fault: Fault) -> Wakeups {
         self.live(id).map_or_else(Wakeups::new, |transaction| transaction.doom(now, fault))

@@ -43,9 +43,9 @@ pub use message::{
 };
 pub use node::{AbandonedTotals, Broker, BrokerSettings, Pattern};
 pub use queue::{
-    ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, GroupReport, LostGroups, Mode,
-    Moved, Outcome, Pick, ProducerId, Refusal, Rejected, Settlement, SharedQueue, Statistics,
-    TakeLimit, Taking, Want,
+    ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, GroupReport, Leeway,
+    LostGroups, Mode, Moved, Outcome, Pick, ProducerId, Refusal, Rejected, Settlement, SharedQueue,
+    Statistics, TakeLimit, Taking, Want,
 };
 pub use ration::{Grant, Rations, Remark};
 pub use selector::{

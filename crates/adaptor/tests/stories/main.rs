@@ -34,4 +34,5 @@ mod stamping;
 mod stealing;
 mod transacting_clients;
 mod transactions;
+mod transactions_without_room;
 mod windows;

@@ -241,6 +241,11 @@ impl Budget {
         held >= self.share()
     }
 
+    /// The same if so many bytes were given back.
+    pub(crate) fn would_be_beyond_share(&self, held: u64, given_back: u64) -> bool {
+        held >= self.share().saturating_add(given_back.saturating_mul(SHARE))
+    }
+
     /// True if producers that have waited because their queue holds so much may go on.
     pub(crate) fn may_go_on(&self, held: u64) -> bool {
         self.taken() <= self.level(held)

@@ -171,6 +171,11 @@ impl Publisher {
         (granted, wakeups)
     }
 
+    /// The queue that says how much credit it gets, if one does.
+    pub fn governor(&self) -> Option<&Arc<SharedQueue>> {
+        self.governor.as_ref().map(|(queue, _)| queue)
+    }
+
     /// The link is gone.
     pub fn detach(mut self, now: Now) -> Wakeups {
         let mut wakeups = self.let_go(now);

@@ -12,6 +12,13 @@ impl Queue {
         }
     }
 
+    /// True if the queue holds more than its share of the node's memory, and would not if so many
+    /// bytes were free.
+    pub(super) fn is_short_of_memory_because_of(&self, bytes: u64) -> bool {
+        let held = self.messages.memory_bytes();
+        self.is_short_of_memory() && !self.budget.would_be_beyond_share(held, bytes)
+    }
+
     /// A producer waits if the node's memory is short: true then.
     pub(super) fn wait_for_memory(&mut self, id: ProducerId) -> bool {
         let held = self.messages.memory_bytes();

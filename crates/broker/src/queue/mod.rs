@@ -67,6 +67,7 @@ use std::sync::Arc;
 use transacting::Transacted;
 
 pub(crate) use aftermath::Aftermath;
+pub use transacting::Leeway;
 pub(crate) use transacting::Room;
 
 /// A queue, as a machine: every change returns through `wakeups` whom it may concern.

@@ -314,6 +314,23 @@ impl Policy {
         room.max(1).min(u64::from(want.credit)) as u32
     }
 
+    /// Whether producers would get no credit either if there were nothing but this.
+    pub(crate) fn is_closed_by(&self, room: Room) -> bool {
+        let Limits { max_count, max_bytes, resume_count, resume_bytes, .. } = self.limits;
+        let stops = room.messages >= resume_count || room.bytes >= resume_bytes;
+        let fills = room.messages >= max_count || room.bytes >= max_bytes;
+        (self.stopped && stops) || (self.full && fills)
+    }
+
+    /// How much credit one of `producers` may have that wants so much and goes on up to the limit.
+    pub(crate) fn credit_to_limit(&self, want: &Want, producers: usize) -> u32 {
+        let messages = self.limits.max_count.saturating_sub(self.messages);
+        let each = self.usual_bytes().max(want.message_bytes);
+        let room = messages.min(self.limits.max_bytes.saturating_sub(self.bytes) / each);
+        let share = (room / producers.max(1) as u64).max(room.min(1));
+        share.min(u64::from(want.credit)) as u32
+    }
+
     /// Whether somebody may bring more than there is room for, because it was under way.
     fn takes_overrun(&self, held_back: bool) -> bool {
         held_back && self.kind == LimitPolicy::Reject

@@ -2,7 +2,7 @@
 //! away from everybody else.
 
 use super::consumer::Hold;
-use super::{ConsumerId, Outcome, Queue, Refusal, Rejected};
+use super::{ConsumerId, Outcome, Queue, Refusal, Rejected, SharedQueue, Want};
 use crate::message::Batch;
 use crate::messages::Run;
 use mochila_wire::Now;
@@ -33,7 +33,48 @@ impl Room {
     }
 }
 
+/// What becomes of a sender that gets no credit from a queue in which its own transaction keeps room.
+///
+/// Where only the end of transactions makes room it must not wait: its own does not end before it
+/// has sent the rest, and so it would wait for itself, or two for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leeway {
+    /// It waits: there is room when others have taken the messages of others.
+    Wait,
+    /// It goes on with so much credit, beyond the threshold and up to the limit.
+    Credit(u32),
+    /// There is no room. It may send one message more, which is not to be taken beyond the limit: if
+    /// that was not all, the transaction is in vain.
+    Limit,
+}
+
+impl SharedQueue {
+    /// What becomes of a producer with a transaction that keeps room here, and that wants so much
+    /// credit and gets none.
+    pub fn leeway(&self, want: &Want) -> Leeway {
+        self.lock().leeway(want)
+    }
+}
+
 impl Queue {
+    fn leeway(&self, want: &Want) -> Leeway {
+        let kept = self.transacted().room;
+        if !self.policy.is_closed() {
+            // Memory is short: if it is that of transactions, they go on until there is none.
+            return match self.is_short_of_memory_because_of(kept.bytes) {
+                true => Leeway::Credit(self.credit_for_memory().min(want.credit)),
+                false => Leeway::Wait,
+            };
+        }
+        if !self.policy.is_closed_by(kept) {
+            return Leeway::Wait;
+        }
+        match self.policy.credit_to_limit(want, self.producer_count()) {
+            0 => Leeway::Limit,
+            credit => Leeway::Credit(credit),
+        }
+    }
+
     /// Keeps room for all messages of a batch, or for none: those that do not fit are the error.
     /// Says as well whether producers get no credit now.
     ///

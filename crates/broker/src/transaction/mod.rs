@@ -68,6 +68,12 @@ impl Transaction {
         self.fault.as_ref()
     }
 
+    /// Whether it has brought messages to this queue, which keeps room for them.
+    pub fn has_room_at(&self, queue: &Arc<SharedQueue>) -> bool {
+        let here = |part: &&Part| Arc::ptr_eq(&part.queue, queue);
+        self.parts.iter().find(here).is_some_and(|part| !part.posts.is_empty())
+    }
+
     /// Takes the messages of a batch for a queue, which gets them if the transaction succeeds;
     /// empties the batch.
     ///

@@ -1,0 +1,173 @@
+//! Transactions that are larger than what their queue has room for.
+
+use crate::bench::control::{Id, accepted, why};
+use crate::bench::{Bench, Client, Link, bytes_of, text};
+use mochila_engine::AttachRequest;
+use mochila_wire::{DeliveryState, Encode, Source, Target, condition};
+
+/// Ten messages, of which more than six stop producers, who go on below four.
+fn small_queue(name: &str) -> Bench {
+    let bench = Bench::new();
+    shrink(&bench, name);
+    bench
+}
+
+fn shrink(bench: &Bench, name: &str) {
+    bench.create(name, |settings| {
+        settings.max_count = Some(10);
+        settings.flow_stop_count = Some(6);
+        settings.flow_resume_count = Some(4);
+    });
+}
+
+/// Sends in a transaction as long as there is credit, one message after the other; returns how many.
+fn send_all(bench: &mut Bench, sender: Link, id: &Id, most: usize) -> usize {
+    for sent in 0..most {
+        if bench.credit(sender) == 0 {
+            return sent;
+        }
+        bench.send_within(sender, id, &["m"]);
+    }
+    most
+}
+
+fn begin(bench: &mut Bench, client: Client) -> (Link, Id) {
+    let controller = bench.controller(client);
+    let id = bench.declare(controller);
+    (controller, id)
+}
+
+#[test]
+fn a_transaction_may_be_larger_than_the_threshold_that_stops_producers() {
+    let mut bench = small_queue("q");
+    let client = bench.client();
+    let (controller, id) = begin(&mut bench, client);
+    let sender = bench.sender(client, "q");
+    assert_eq!(send_all(&mut bench, sender, &id, 10), 10, "nobody else can make room");
+    assert_eq!(bench.states(sender), vec![accepted(&id); 10]);
+    bench.commit(controller, &id);
+    bench.send(sender, &text("on what was left"));
+    assert_eq!(bench.states(sender), [DeliveryState::Accepted]);
+    assert_eq!((bench.depth("q"), bench.credit(sender)), (11, 0), "and now it waits");
+    let receiver = bench.receiver(client, "q", 8);
+    let got = bench.got(receiver);
+    bench.accept(&got);
+    assert!(bench.credit(sender) > 0, "it goes on like everybody else");
+}
+
+#[test]
+fn a_transaction_that_is_larger_than_its_queue_fails_soon_and_says_why() {
+    let mut bench = small_queue("q");
+    let client = bench.client();
+    let (controller, id) = begin(&mut bench, client);
+    let (sender, other) = (bench.sender(client, "q"), bench.sender(client, "q"));
+    let sent = send_all(&mut bench, sender, &id, 100);
+    assert_eq!(sent, 100, "it is not stopped, neither before it fails nor after");
+    let states = bench.states(sender);
+    let refused: Vec<_> = states.iter().filter(|state| **state != accepted(&id)).collect();
+    assert!(states.len() == 100 && refused.len() >= 89, "{}", refused.len());
+    let reasons: Vec<_> = refused.iter().map(|state| why(state.outcome().unwrap())).collect();
+    assert_eq!(reasons[0].condition, condition::RESOURCE_LIMIT_EXCEEDED);
+    assert_eq!(reasons[1].condition, condition::TRANSACTION_ROLLBACK);
+    let [first, later] = [0, 1].map(|index| reasons[index].description.clone().unwrap());
+    assert_eq!(first, "the queue holds as many messages as it may");
+    assert!(later.ends_with(&first), "{later}");
+    assert!(bench.credit(other) > 0, "its room is there for others");
+    let answer = bench.discharge(controller, &id, false);
+    assert_eq!(why(&answer).condition, condition::TRANSACTION_ROLLBACK);
+    assert_eq!((bench.depth("q"), bench.totals()), (0, (0, 0, 1)));
+    bench.expect_nothing_left();
+}
+
+#[test]
+fn a_sender_waits_while_others_can_make_room() {
+    let mut bench = small_queue("q");
+    let client = bench.client();
+    let (controller, id) = begin(&mut bench, client);
+    let (plain, sender) = (bench.sender(client, "q"), bench.sender(client, "q"));
+    for _ in 0..4 {
+        bench.send(plain, &text("before"));
+    }
+    bench.states(plain);
+    let sent = send_all(&mut bench, sender, &id, 10);
+    assert_eq!(sent, 3, "those before it can be taken");
+    let receiver = bench.receiver(client, "q", 4);
+    let got = bench.got(receiver);
+    bench.accept(&got);
+    assert_eq!(send_all(&mut bench, sender, &id, 7), 7);
+    bench.commit(controller, &id);
+    assert_eq!(bench.depth("q"), 10);
+}
+
+#[test]
+fn two_transactions_do_not_wait_for_each_other() {
+    let mut bench = small_queue("q");
+    let clients = [bench.client(), bench.client()];
+    let open = clients.map(|client| begin(&mut bench, client));
+    let senders = clients.map(|client| bench.sender(client, "q"));
+    let mut sent = [0; 2];
+    for _ in 0..20 {
+        for index in 0..2 {
+            sent[index] += send_all(&mut bench, senders[index], &open[index].1, 1);
+        }
+    }
+    let told = senders.map(|sender| bench.states(sender).len());
+    assert_eq!(told, sent);
+    let answers = [0, 1].map(|index| bench.discharge(open[index].0, &open[index].1, false));
+    let done = answers.iter().filter(|answer| **answer == DeliveryState::Accepted).count();
+    assert!(done <= 1 && sent.contains(&20), "{answers:?} {sent:?}");
+    bench.expect_nothing_left();
+}
+
+#[test]
+fn those_without_a_transaction_wait_all_the_same() {
+    let mut bench = small_queue("q");
+    let clients = [bench.client(), bench.client()];
+    let (_, id) = begin(&mut bench, clients[0]);
+    let sender = bench.sender(clients[0], "q");
+    assert_eq!(send_all(&mut bench, sender, &id, 8), 8);
+    let plain = bench.sender(clients[1], "q");
+    assert_eq!(bench.credit(plain), 0);
+}
+
+#[test]
+fn a_sender_to_an_exchange_or_to_any_address_goes_on_too() {
+    for to in ["amq.fanout", ""] {
+        let mut bench = small_queue("q");
+        let exchange = bench.node.broker.exchange("amq.fanout").unwrap();
+        exchange.bind(bench.now, &bench.queue("q"), "", Default::default()).unwrap().1.perform();
+        let client = bench.client();
+        let (controller, id) = begin(&mut bench, client);
+        let target = if to.is_empty() { Target::default() } else { Target::at(to) };
+        let request = AttachRequest::sender("any", Source::default(), target.into());
+        let sender = bench.attach(client, request);
+        let mut message = text("m");
+        message.properties_mut().to = Some("q".into());
+        for sent in 0..10 {
+            assert!(bench.credit(sender) > 0, "after {sent} to '{to}'");
+            bench.post_within(sender, &id, &message.to_bytes(), false);
+            bench.run();
+        }
+        bench.commit(controller, &id);
+        assert_eq!(bench.depth("q"), 10, "'{to}'");
+    }
+}
+
+#[test]
+fn a_transaction_that_takes_all_memory_fails_soon() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 2_000_000);
+    let client = bench.client();
+    let (controller, id) = begin(&mut bench, client);
+    let (plain, sender) = (bench.sender(client, "q"), bench.sender(client, "q"));
+    for _ in 0..100 {
+        bench.deliver(plain, &Default::default(), &bytes_of(1_000));
+    }
+    for sent in 0..3_000 {
+        assert!(bench.credit(sender) > 0, "after {sent}");
+        bench.post_within(sender, &id, &bytes_of(1_000), false);
+        bench.run();
+    }
+    let answer = bench.discharge(controller, &id, false);
+    assert_eq!(why(&answer).condition, condition::TRANSACTION_ROLLBACK);
+    assert_eq!(bench.depth("q"), 100);
+}

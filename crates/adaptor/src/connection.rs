@@ -357,11 +357,8 @@ impl Connection {
             return self.handle_pledge(now, told, &txn_id, outcome, scratch);
         }
         let Some(fate) = Fate::of(&told) else { return };
-        let Told { session, first, last, settled, state } = told;
         let settlements = &mut scratch.settlements;
-        self.engine.resolve_outgoing(session, first, last, true, &mut |link, position, _| {
-            settlements.name(link, position);
-        });
+        settlements.name_settled(&mut self.engine, &told);
         let (links, transactions) = (&mut self.links, &mut self.transactions);
         settlements.conclude(
             now,
@@ -370,6 +367,7 @@ impl Connection {
             transactions,
             &mut scratch.wakeups,
         );
+        let Told { session, first, last, settled, state } = told;
         if !settled {
             self.engine.settle_outgoing(session, first, last, state);
         }

@@ -80,7 +80,7 @@ impl Connection {
             return Err(refusal::not_implemented(text));
         }
         let settings = *self.node.broker.transaction_settings();
-        if self.transactions.on_session(sender.session) >= settings.max_per_session {
+        if self.transactions.has_session(sender.session, settings.max_per_session) {
             let most = settings.max_per_session;
             let text = format!("{most} transactions are open on this session, the most allowed");
             return Err(AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text));

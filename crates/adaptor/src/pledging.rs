@@ -26,26 +26,24 @@ impl Connection {
             return self.end_controller(now, id, rival, scratch);
         }
         let Told { session, first, last, settled, .. } = told;
-        let fate = match outcome.as_ref().and_then(Outcome::of) {
-            Some(outcome) => Fate::Is(outcome),
-            None if settled => Fate::Unsaid,
+        let (transactions, settlements) = (&mut self.transactions, &mut scratch.settlements);
+        let fate = match (outcome.as_ref().and_then(Outcome::of), &outcome) {
+            (Some(fate), Some(outcome)) if !settled => {
+                let mut tell = |link, position, number| {
+                    settlements.name(link, position);
+                    transactions.tell(id, session, number, outcome);
+                };
+                self.engine.resolve_outgoing(session, first, last, false, &mut tell);
+                Fate::Is(fate)
+            }
             // It says only that the delivery belongs to the transaction.
-            None => return,
+            (None, _) if !settled => return,
+            (fate, _) => {
+                settlements.name_settled(&mut self.engine, &told);
+                fate.map_or(Fate::Unsaid, Fate::Is)
+            }
         };
         let within = Within::Transaction { id, settled };
-        let (transactions, settlements) = (&mut self.transactions, &mut scratch.settlements);
-        self.engine.resolve_outgoing(
-            session,
-            first,
-            last,
-            settled,
-            &mut |link, position, number| {
-                settlements.name(link, position);
-                if !settled && let Some(outcome) = &outcome {
-                    transactions.tell(id, session, number, outcome);
-                }
-            },
-        );
         settlements.conclude(
             now,
             (within, &fate),

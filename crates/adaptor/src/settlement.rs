@@ -1,5 +1,5 @@
 use mochila_broker::{Held, Outcome, Settlement, Wakeups};
-use mochila_engine::{LinkId, SessionId};
+use mochila_engine::{Connection as Engine, LinkId, SessionId};
 use mochila_wire::{DeliveryState, Now};
 
 use crate::links::Links;
@@ -39,6 +39,14 @@ impl Settlements {
     #[inline]
     pub(crate) fn name(&mut self, link: LinkId, position: u64) {
         self.named.push((link, position));
+    }
+
+    /// Notes the deliveries that a disposition names and settles.
+    pub(crate) fn name_settled(&mut self, engine: &mut Engine, told: &Told) {
+        let Told { session, first, last, .. } = *told;
+        engine.resolve_outgoing(session, first, last, true, &mut |link, position, _| {
+            self.name(link, position);
+        });
     }
 
     /// Says what became of the deliveries named since the last time. Where another link's follow,

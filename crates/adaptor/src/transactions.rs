@@ -96,9 +96,10 @@ impl Default for Transactions {
 }
 
 impl Transactions {
-    /// How many were declared over links of a session.
-    pub(crate) fn on_session(&self, session: SessionId) -> usize {
-        self.works.values().filter(|work| work.session == session).count()
+    /// Whether so many or more were declared over links of a session.
+    pub(crate) fn has_session(&self, session: SessionId, so_many: usize) -> bool {
+        let on_session = || self.works.values().filter(|work| work.session == session).count();
+        self.works.len() >= so_many && on_session() >= so_many
     }
 
     pub(crate) fn declare(

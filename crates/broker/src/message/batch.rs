@@ -210,9 +210,11 @@ impl Batch {
 
     /// Takes everything out, into no more memory than it needs.
     pub(crate) fn take(&mut self) -> Batch {
+        let messages = self.messages.as_slice().into();
+        self.messages.clear();
         Batch {
             segments: self.segments.drain(..).collect(),
-            messages: self.messages.drain(..).collect(),
+            messages,
             overlays: std::mem::take(&mut self.overlays),
             names: std::mem::take(&mut self.names),
             bytes: std::mem::take(&mut self.bytes),

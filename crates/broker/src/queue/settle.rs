@@ -62,7 +62,7 @@ impl Queue {
         &mut self,
         now: Now,
         id: ConsumerId,
-        runs: &[Run],
+        runs: impl Iterator<Item = Run>,
         outcome: &Outcome,
     ) {
         for run in runs {

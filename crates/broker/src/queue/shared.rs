@@ -243,19 +243,29 @@ impl SharedQueue {
         &self,
         now: Now,
         id: ConsumerId,
-        runs: &[Run],
+        runs: impl Iterator<Item = Run>,
         outcome: &Outcome,
     ) -> Wakeups {
         self.visit(|queue| queue.settle_runs(now, id, runs, outcome)).1
     }
 
     /// A transaction has these messages of a consumer now.
-    pub(crate) fn pledge(&self, now: Now, id: ConsumerId, runs: &[Run]) -> (u64, Wakeups) {
+    pub(crate) fn pledge(
+        &self,
+        now: Now,
+        id: ConsumerId,
+        runs: impl Iterator<Item = Run>,
+    ) -> (u64, Wakeups) {
         self.visit(|queue| queue.pledge(now, id, runs))
     }
 
     /// The consumer has messages again that a transaction had.
-    pub(crate) fn unpledge(&self, now: Now, id: ConsumerId, runs: &[Run]) -> Wakeups {
+    pub(crate) fn unpledge(
+        &self,
+        now: Now,
+        id: ConsumerId,
+        runs: impl Iterator<Item = Run>,
+    ) -> Wakeups {
         self.visit(|queue| queue.unpledge(now, id, runs)).1
     }
 

@@ -143,7 +143,12 @@ impl Queue {
     }
 
     /// A transaction has those messages of some runs now that the consumer held; returns how many.
-    pub(crate) fn pledge(&mut self, now: Now, id: ConsumerId, runs: &[Run]) -> u64 {
+    pub(crate) fn pledge(
+        &mut self,
+        now: Now,
+        id: ConsumerId,
+        runs: impl Iterator<Item = Run>,
+    ) -> u64 {
         let mut pledged = 0;
         for run in runs {
             let run = self.known(run.first, run.len as usize);
@@ -155,7 +160,7 @@ impl Queue {
     }
 
     /// The consumer has messages again that it had given to a transaction.
-    pub(crate) fn unpledge(&mut self, now: Now, id: ConsumerId, runs: &[Run]) {
+    pub(crate) fn unpledge(&mut self, now: Now, id: ConsumerId, runs: impl Iterator<Item = Run>) {
         for run in runs {
             let run = self.known(run.first, run.len as usize);
             self.hand_over(Hold::pledged(id), Hold::own(id), run);

@@ -203,7 +203,7 @@ impl Transaction {
     pub fn give_back(&self, now: Now, held: &Held<'_>, positions: &[u64]) -> Wakeups {
         let mut pledges = Vec::new();
         part::pledge(&mut pledges, positions.iter().copied(), &Outcome::Release);
-        held.queue.unpledge(now, held.consumer, &part::runs_of(&pledges))
+        held.queue.unpledge(now, held.consumer, pledges.iter().map(|pledge| pledge.run))
     }
 
     /// It can only be rolled back from now on. What it has brought is given up at once.
@@ -225,33 +225,26 @@ impl Transaction {
         if self.fault.is_some() {
             return Err(self);
         }
-        let mut queues: Vec<_> = self.parts.iter().map(|part| Arc::clone(&part.queue)).collect();
-        // Whoever locks several does so in this order.
-        queues.sort_by(|a, b| in_order(a).cmp(&in_order(b)));
-        let mut locked: Vec<_> = queues.iter().map(|queue| queue.lock()).collect();
-        let at = |part: &Part| queues.iter().position(|queue| Arc::ptr_eq(queue, &part.queue));
-        let order: Vec<usize> = self.parts.iter().filter_map(at).collect();
-        let gone = self
-            .parts
-            .iter()
-            .zip(&order)
-            .find(|(part, index)| part.has_sent() && locked[**index].is_deleted());
-        if let Some((part, _)) = gone {
-            self.fault = Some(Fault::QueueDeleted { name: part.queue.name().to_owned() });
-            drop(locked);
-            return Err(self);
-        }
-        for (part, index) in self.parts.iter_mut().zip(&order) {
-            part.commit(now, &mut locked[*index]);
-        }
-        let aftermaths: Vec<Aftermath> =
-            order.iter().map(|index| Aftermath::of(&mut locked[*index])).collect();
-        drop(locked);
+        let committed = match &mut self.parts[..] {
+            [part] => commit_one(now, part).map(|aftermath| vec![aftermath]),
+            parts => commit_all(now, parts),
+        };
+        let aftermaths = match committed {
+            Ok(aftermaths) => aftermaths,
+            Err(fault) => {
+                self.fault = Some(fault);
+                return Err(self);
+            }
+        };
+        let Transaction { mut parts, notes, node, .. } = self;
+        // Without a lock, and before those who wait for memory are called.
+        parts.iter_mut().for_each(Part::free_posts);
+        drop(notes);
         let mut wakeups = Wakeups::new();
-        for (part, aftermath) in self.parts.iter().zip(aftermaths) {
+        for (part, aftermath) in parts.iter().zip(aftermaths) {
             wakeups.merge(part.queue.follow(aftermath));
         }
-        self.node.totals().committed();
+        node.totals().committed();
         Ok(wakeups)
     }
 
@@ -278,7 +271,7 @@ impl Transaction {
 
     fn retire(&mut self, now: Now, held: &Held<'_>, pledges: Vec<Pledge>) -> Wakeups {
         let count = pledges.iter().map(|pledge| pledge.run.len).sum();
-        let runs = part::runs_of(&pledges);
+        let runs = pledges.iter().map(|pledge| pledge.run);
         let unsettled = if held.settled { 0 } else { count as usize * part::UNSETTLED_NOTE };
         let note = pledges.len() * size_of::<Pledge>() + unsettled;
         let counted = self.check_queue(held.queue);
@@ -289,12 +282,12 @@ impl Transaction {
                 if held.settled {
                     // Nothing more is kept of a transaction that fails.
                     let outcome = held.default_outcome;
-                    wakeups.merge(held.queue.settle_runs(now, held.consumer, &runs, outcome));
+                    wakeups.merge(held.queue.settle_runs(now, held.consumer, runs, outcome));
                 }
                 return wakeups;
             }
         }
-        let (_, wakeups) = held.queue.pledge(now, held.consumer, &runs);
+        let (_, wakeups) = held.queue.pledge(now, held.consumer, runs);
         self.part(held.queue).note(held, pledges);
         wakeups
     }
@@ -343,6 +336,35 @@ impl Transaction {
         });
         &mut self.parts[index]
     }
+}
+
+/// Does what a transaction says that is about one queue.
+fn commit_one(now: Now, part: &mut Part) -> Result<Aftermath, Fault> {
+    let shared = Arc::clone(&part.queue);
+    let mut queue = shared.lock();
+    if let Some(fault) = part.obstacle(&queue) {
+        return Err(fault);
+    }
+    part.commit(now, &mut queue);
+    Ok(Aftermath::of(&mut queue))
+}
+
+/// Does what a transaction says, at all queues in one step.
+fn commit_all(now: Now, parts: &mut [Part]) -> Result<Vec<Aftermath>, Fault> {
+    let mut queues: Vec<_> = parts.iter().map(|part| Arc::clone(&part.queue)).collect();
+    // Whoever locks several does so in this order.
+    queues.sort_by(|a, b| in_order(a).cmp(&in_order(b)));
+    let mut locked: Vec<_> = queues.iter().map(|queue| queue.lock()).collect();
+    let at = |part: &Part| queues.iter().position(|queue| Arc::ptr_eq(queue, &part.queue));
+    let order: Vec<usize> = parts.iter().filter_map(at).collect();
+    let obstacles = parts.iter().zip(&order).map(|(part, index)| part.obstacle(&locked[*index]));
+    if let Some(fault) = obstacles.flatten().next() {
+        return Err(fault);
+    }
+    for (part, index) in parts.iter_mut().zip(&order) {
+        part.commit(now, &mut locked[*index]);
+    }
+    Ok(order.iter().map(|index| Aftermath::of(&mut locked[*index])).collect())
 }
 
 /// How a message comes to a queue.

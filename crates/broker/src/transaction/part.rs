@@ -1,5 +1,6 @@
 //! What a transaction has done at one queue.
 
+use super::Fault;
 use crate::budget::Reservation;
 use crate::message::Batch;
 use crate::messages::Run;
@@ -78,14 +79,21 @@ impl Part {
         }
     }
 
-    /// Whether there are messages that were sent to this queue and to no other.
-    pub(super) fn has_sent(&self) -> bool {
-        self.posts.iter().any(|post| !post.is_routed)
+    /// Why it cannot be committed, if so: messages that were sent to this queue and to no other
+    /// must not be lost with it.
+    pub(super) fn obstacle(&self, queue: &Queue) -> Option<Fault> {
+        let is_lost = queue.is_deleted() && self.posts.iter().any(|post| !post.is_routed);
+        is_lost.then(|| Fault::QueueDeleted { name: self.queue.name().to_owned() })
+    }
+
+    /// Frees what is left of messages that are in the queue.
+    pub(super) fn free_posts(&mut self) {
+        self.posts = Vec::new();
     }
 
     /// Does all of it, while the queue is locked.
     pub(super) fn commit(&mut self, now: Now, queue: &mut Queue) {
-        for retirement in self.retirements.drain(..) {
+        for retirement in &self.retirements {
             // What was said last counts: it comes first, and nothing is left for what was said
             // before.
             for pledge in retirement.pledges.iter().rev() {
@@ -94,10 +102,11 @@ impl Part {
             queue.redeemed(now, retirement.consumer);
         }
         if queue.is_deleted() {
-            return self.posts.clear();
+            return;
         }
-        for mut post in self.posts.drain(..) {
-            queue.fill_room(now, post.came, post.room, &mut post.batch);
+        for post in &mut self.posts {
+            let room = std::mem::take(&mut post.room);
+            queue.fill_room(now, post.came, room, &mut post.batch);
         }
     }
 
@@ -139,27 +148,20 @@ impl Part {
     }
 }
 
-/// Adds outcomes to a list, as few runs as they make.
+/// Adds an outcome of some messages to a list, as few runs as they make.
 pub(super) fn pledge(
     pledges: &mut Vec<Pledge>,
     positions: impl Iterator<Item = u64>,
     outcome: &Outcome,
 ) {
+    let is_same = pledges.last().is_some_and(|last| last.outcome == *outcome);
+    let first = pledges.len() - usize::from(is_same);
     for position in positions {
-        match pledges.last_mut() {
-            Some(last) if last.run.end() == position && last.outcome == *outcome => {
-                last.run.len += 1;
-            }
-            _ => {
-                let run = Run::new(position, 1);
-                pledges.push(Pledge { run, outcome: outcome.clone() });
-            }
+        match pledges[first..].last_mut() {
+            Some(last) if last.run.end() == position => last.run.len += 1,
+            _ => pledges.push(Pledge { run: Run::new(position, 1), outcome: outcome.clone() }),
         }
     }
-}
-
-pub(super) fn runs_of(pledges: &[Pledge]) -> Vec<Run> {
-    pledges.iter().map(|pledge| pledge.run).collect()
 }
 
 /// A run in pieces that are given back at once.

@@ -3,7 +3,7 @@
 use super::binding::{Binding, Target, rule, written};
 use super::bindings::Bindings;
 use super::counts::{Amount, Counts};
-use super::last::Last;
+use super::last::{Last, LastToBe};
 use super::matcher::Matcher;
 use super::publisher::{Links, Publisher, SubscriberId};
 use super::{ExchangeError, ExchangeSettings, ExchangeStatistics, Published, Routing};
@@ -36,7 +36,7 @@ pub struct Exchange {
     next_number: AtomicU64,
     /// Held while messages are delivered, if the last one is kept: so whoever is bound meanwhile
     /// gets each once, either as the last one or as the next.
-    last: Option<Mutex<Last>>,
+    pub(super) last: Option<Mutex<Last>>,
     counts: Counts,
     pub(super) links: Mutex<Links>,
     alternate: Option<Alternate>,
@@ -209,8 +209,7 @@ impl Exchange {
         if self.settings.sequences {
             self.number(batch);
         }
-        routing.set_key(key);
-        self.find(batch, routing);
+        self.find_for(batch, key, routing);
     }
 
     /// Gives the queues what was routed to them.
@@ -251,8 +250,7 @@ impl Exchange {
     /// Routes the messages of a batch, and has a transaction bring them to the queues if it succeeds;
     /// empties the batch. A message that no queue has room for dooms it.
     ///
-    /// They are not kept as the last message of the exchange: nobody knows when, if ever, they will
-    /// have been sent.
+    /// If the exchange keeps its last message, the last one of them is kept when it is committed.
     pub fn publish_in(
         &self,
         now: Now,
@@ -268,6 +266,11 @@ impl Exchange {
             && transaction.fault().is_none()
         {
             wakeups.merge(transaction.doom(now, Fault::Refused(first.reason)));
+        }
+        if self.last.is_some()
+            && let Some(this) = self.this.upgrade()
+        {
+            transaction.note_last(LastToBe::of(now, &this, batch, routing));
         }
         routing.clear();
         batch.clear();
@@ -288,9 +291,10 @@ impl Exchange {
     /// Publishes messages that an operator takes out of a queue: those that no queue has taken are
     /// refused, whatever the exchange does with others that no queue is bound for.
     ///
-    /// They do not count as the last message: each has been a last one somewhere before.
+    /// If the exchange keeps its last message, the last one that was taken is kept.
     pub(crate) fn publish_moved(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
         let mut routing = Routing::new();
+        let mut last = self.last.as_ref().map(lock);
         self.route(batch, None, &mut routing);
         let strays = routing.take_strays();
         let mut received = Amount::of(batch);
@@ -302,6 +306,11 @@ impl Exchange {
         let reason = Refusal::NoRoute;
         rejected.extend(strays.iter().map(|index| Rejected { index: *index, reason }));
         rejected.sort_by_key(|rejected| rejected.index);
+        let is_taken = |index: &u32| rejected.binary_search_by_key(index, |it| it.index).is_err();
+        if let (Some(last), Some(index)) = (&mut last, (0..batch.len() as u32).rev().find(is_taken))
+        {
+            last.keep_one(now, batch, index, None);
+        }
         let accepted = batch.len() as u32 - rejected.len() as u32;
         (Enqueued { accepted, rejected, is_closed }, wakeups)
     }
@@ -387,6 +396,12 @@ impl Exchange {
         let was_used = lock(&self.bindings).used || lock(&self.links).used();
         let gone = was_used.then(|| self.delete(ExchangeDeleteIf { unused: true }));
         gone.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// Finds the queues of a batch that came with this key.
+    pub(super) fn find_for(&self, batch: &Batch, key: Option<&[u8]>, routing: &mut Routing) {
+        routing.set_key(key);
+        self.find(batch, routing);
     }
 
     fn find(&self, batch: &Batch, routing: &mut Routing) {

@@ -1,7 +1,12 @@
 //! The last message of an exchange, for queues that are bound later.
 
+use super::{Exchange, Routing};
 use crate::message::Batch;
+use crate::queue::SharedQueue;
+use crate::sync::{MutexGuard, lock};
+use crate::wake::Wakeups;
 use mochila_wire::Now;
+use std::sync::Arc;
 
 /// A message that is kept after it has been delivered.
 #[derive(Debug, Default)]
@@ -17,7 +22,13 @@ pub(crate) struct Last {
 impl Last {
     /// Keeps the last message of a batch instead.
     pub(crate) fn keep(&mut self, now: Now, batch: &Batch, key: Option<&[u8]>) {
-        let Some(index) = (batch.len() as u32).checked_sub(1) else { return };
+        if let Some(index) = (batch.len() as u32).checked_sub(1) {
+            self.keep_one(now, batch, index, key);
+        }
+    }
+
+    /// Keeps a message of a batch instead.
+    pub(crate) fn keep_one(&mut self, now: Now, batch: &Batch, index: u32, key: Option<&[u8]>) {
         self.batch.select(batch, &[index]);
         self.expiry_ms = self.batch.messages[0].meta.expiry_ms(now);
         self.key = key.map(Box::from);
@@ -37,5 +48,59 @@ impl Last {
             meta.ttl_ms = Some(u32::try_from(left).unwrap_or(u32::MAX));
         }
         Some((batch, self.key.as_deref()))
+    }
+}
+
+/// The last message that a transaction has sent to an exchange, to be kept there if it succeeds.
+#[derive(Debug)]
+pub(crate) struct LastToBe {
+    exchange: Arc<Exchange>,
+    last: Last,
+    /// The queues that it goes to. Others that are bound before the commit get it too, as if they
+    /// had been bound after it.
+    queues: Vec<Arc<SharedQueue>>,
+}
+
+impl LastToBe {
+    /// The last message of a batch that has been routed; none if the exchange keeps none.
+    pub(super) fn of(
+        now: Now,
+        exchange: &Arc<Exchange>,
+        batch: &Batch,
+        routing: &Routing,
+    ) -> Option<LastToBe> {
+        exchange.last.as_ref()?;
+        let mut last = Last::default();
+        last.keep(now, batch, routing.key());
+        let queues = routing.queues_of(batch.len().checked_sub(1)? as u32);
+        let queues = queues.cloned().collect();
+        Some(LastToBe { exchange: Arc::clone(exchange), last, queues })
+    }
+
+    /// The exchange, as all who commit put several in order.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.exchange).addr()
+    }
+
+    /// Holds the exchange's messages back, and whoever is to be bound to it.
+    pub(crate) fn lock(&self) -> Option<MutexGuard<'_, Last>> {
+        self.exchange.last.as_ref().map(lock)
+    }
+
+    /// The transaction has succeeded: this is the last message, as long as the exchange is held.
+    pub(crate) fn become_last(&self, now: Now, place: &mut Last) -> Wakeups {
+        let mut wakeups = Wakeups::new();
+        place.batch.copy_of(&self.last.batch);
+        place.expiry_ms = self.last.expiry_ms;
+        place.key.clone_from(&self.last.key);
+        let Some((mut batch, key)) = place.offer(now) else { return wakeups };
+        let mut routing = Routing::new();
+        self.exchange.find_for(&batch, key, &mut routing);
+        let is_new =
+            |queue: &&Arc<SharedQueue>| !self.queues.iter().any(|it| Arc::ptr_eq(it, queue));
+        for queue in routing.queues().filter(is_new) {
+            wakeups.merge(queue.offer_shared(now, &mut batch).1);
+        }
+        wakeups
     }
 }

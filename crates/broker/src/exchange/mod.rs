@@ -46,3 +46,4 @@ pub use settings::{
 };
 
 pub(crate) use exchange::{Alternate, Parts as ExchangeParts};
+pub(crate) use last::LastToBe;

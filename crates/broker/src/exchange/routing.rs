@@ -67,6 +67,12 @@ impl Routing {
         self.parts.iter().map(|part| &part.queue.0)
     }
 
+    /// The queues that get this message.
+    pub(super) fn queues_of(&self, index: u32) -> impl Iterator<Item = &Arc<SharedQueue>> {
+        let gets = move |part: &&Part| self.is_whole || part.messages.contains(&index);
+        self.parts.iter().filter(gets).map(|part| &part.queue.0)
+    }
+
     pub(super) fn clear(&mut self) {
         for mut part in self.parts.drain(..) {
             if self.spare.len() < MOST_SPARE {

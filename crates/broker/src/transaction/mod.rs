@@ -24,6 +24,7 @@ pub use settings::{TransactionSettings, TransactionTotals};
 pub(crate) use settings::Totals;
 
 use crate::budget::Reservation;
+use crate::exchange::LastToBe;
 use crate::message::Batch;
 use crate::node::Node;
 use crate::queue::{Aftermath, Enqueued, Outcome, Refusal, Rejected, Settlement, SharedQueue};
@@ -42,6 +43,8 @@ pub struct Transaction {
     node: Arc<Node>,
     /// What it has done at each queue, in the order in which they were used first.
     parts: Vec<Part>,
+    /// What exchanges are to keep as their last messages, one for each.
+    lasts: Vec<LastToBe>,
     operations: u64,
     bytes: u64,
     /// Pays for what is kept of the outcomes told in it.
@@ -55,6 +58,7 @@ impl Transaction {
         node.totals().begun();
         Transaction {
             parts: Vec::new(),
+            lasts: Vec::new(),
             operations: 0,
             bytes: 0,
             notes: Reservation::nothing(node.budget()),
@@ -206,9 +210,19 @@ impl Transaction {
         held.queue.unpledge(now, held.consumer, pledges.iter().map(|pledge| pledge.run))
     }
 
+    /// An exchange is to keep this message as its last one, if the transaction succeeds.
+    pub(crate) fn note_last(&mut self, last: Option<LastToBe>) {
+        let Some(last) = last.filter(|_| self.fault.is_none()) else { return };
+        match self.lasts.binary_search_by_key(&last.address(), LastToBe::address) {
+            Ok(index) => self.lasts[index] = last,
+            Err(index) => self.lasts.insert(index, last),
+        }
+    }
+
     /// It can only be rolled back from now on. What it has brought is given up at once.
     pub fn doom(&mut self, now: Now, fault: Fault) -> Wakeups {
         self.fault.get_or_insert(fault);
+        self.lasts = Vec::new();
         let mut wakeups = Wakeups::new();
         for part in &mut self.parts {
             wakeups.merge(part.give_up_posts(now));
@@ -225,6 +239,10 @@ impl Transaction {
         if self.fault.is_some() {
             return Err(self);
         }
+        let lasts = std::mem::take(&mut self.lasts);
+        // Nobody is bound, and nothing else becomes the last message, while this is done. They are
+        // locked before queues, and in the order of the list.
+        let mut places: Vec<_> = lasts.iter().map(LastToBe::lock).collect();
         let committed = match &mut self.parts[..] {
             [part] => commit_one(now, part).map(|aftermath| vec![aftermath]),
             parts => commit_all(now, parts),
@@ -241,6 +259,10 @@ impl Transaction {
         parts.iter_mut().for_each(Part::free_posts);
         drop(notes);
         let mut wakeups = Wakeups::new();
+        for (last, place) in lasts.iter().zip(places.iter_mut().flatten()) {
+            wakeups.merge(last.become_last(now, place));
+        }
+        drop(places);
         for (part, aftermath) in parts.iter().zip(aftermaths) {
             wakeups.merge(part.queue.follow(aftermath));
         }

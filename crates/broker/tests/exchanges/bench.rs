@@ -3,7 +3,7 @@
 use mochila_broker::{
     Added, BatchBuilder, Broker, BrokerSettings, ConsumerOptions, Exchange, ExchangeKind,
     ExchangeSettings, MessageMeta, Mode, Origin, Published, Publisher, QueueSettings, Routing,
-    SharedQueue, TakeLimit, Taken, Wake, Waker, Want,
+    SharedQueue, TakeLimit, Taken, Transaction, Wake, Waker, Want,
 };
 use mochila_wire::section::scan;
 use mochila_wire::{Encode, Limits, Map, Message, Now};
@@ -90,9 +90,42 @@ impl Bench {
         key: Option<&str>,
         messages: Vec<Message>,
     ) -> Published {
+        let (mut builder, buffer) = self.built(&messages);
+        let batch = builder.finish(&buffer, self.broker.budget()).unwrap();
+        let key = key.map(str::as_bytes);
+        let (published, wakeups) = exchange.publish(self.now, batch, key, &mut self.routing);
+        wakeups.perform();
+        published
+    }
+
+    /// The same in a transaction.
+    pub(crate) fn publish_in(
+        &mut self,
+        transaction: &mut Transaction,
+        exchange: &Exchange,
+        subjects: &[&str],
+    ) {
+        let messages = subjects.iter().map(|it| message(it)).collect();
+        self.publish_all_in(transaction, exchange, messages);
+    }
+
+    pub(crate) fn publish_all_in(
+        &mut self,
+        transaction: &mut Transaction,
+        exchange: &Exchange,
+        messages: Vec<Message>,
+    ) {
+        let (mut builder, buffer) = self.built(&messages);
+        let batch = builder.finish(&buffer, self.broker.budget()).unwrap();
+        let routing = &mut self.routing;
+        exchange.publish_in(self.now, transaction, batch, None, routing).1.perform();
+    }
+
+    /// Messages before they are paid for, and their bytes.
+    fn built(&self, messages: &[Message]) -> (BatchBuilder, Vec<u8>) {
         let mut builder = BatchBuilder::new();
         let mut buffer = Vec::new();
-        for message in &messages {
+        for message in messages {
             let start = buffer.len();
             message.encode(&mut buffer);
             let bytes = &buffer[start..];
@@ -100,11 +133,7 @@ impl Bench {
             builder.push(start..buffer.len(), &sections, MessageMeta::read(&sections, bytes));
         }
         builder.set_origin(Origin::new(0, self.now));
-        let batch = builder.finish(&buffer, self.broker.budget()).unwrap();
-        let key = key.map(str::as_bytes);
-        let (published, wakeups) = exchange.publish(self.now, batch, key, &mut self.routing);
-        wakeups.perform();
-        published
+        (builder, buffer)
     }
 
     pub(crate) fn publisher(&self, exchange: &Exchange) -> Publisher {

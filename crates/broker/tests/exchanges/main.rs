@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bench;
+mod last_messages;
 mod numbers;
 mod routing;
 mod senders;

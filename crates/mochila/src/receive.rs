@@ -41,8 +41,11 @@ pub(crate) fn run(options: &Options) -> Outcome {
     if let Some(ready) = ready {
         inbound::announce(&mut attachment, &ready)?;
     }
-    let transactions =
-        transacting::Plan { batch: options.tx, rollback_frequency: options.rollback_frequency };
+    let transactions = transacting::Plan {
+        batch: options.tx,
+        rollback_frequency: options.rollback_frequency,
+        capacity: options.capacity,
+    };
     let transacting = Transacting::make(&mut attachment, transactions)?;
     let prints = options.print_content || options.print_headers;
     let mut receiving = Receiving {

@@ -36,8 +36,11 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let plan = address.plan(Role::Sender)?;
     let template = Template::new(&settings(options, &connect, &address)?);
     let mut attachment = Attachment::make(&connect, &plan, Role::Sender)?;
-    let transactions =
-        transacting::Plan { batch: options.tx, rollback_frequency: options.rollback_frequency };
+    let transactions = transacting::Plan {
+        batch: options.tx,
+        rollback_frequency: options.rollback_frequency,
+        capacity: options.capacity,
+    };
     let transacting = Transacting::make(&mut attachment, transactions)?;
     let content = Content::new(options, attachment.driver.waker())?;
     let mut outbound = Outbound::new(attachment, connect, plan, options.capacity, template);

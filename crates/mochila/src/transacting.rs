@@ -18,6 +18,16 @@ pub(crate) struct Plan {
     pub(crate) batch: u32,
     /// Every so many transactions one is rolled back; 0 = none.
     pub(crate) rollback_frequency: u32,
+    /// Messages that may be under way at a time.
+    pub(crate) capacity: u32,
+}
+
+impl Plan {
+    /// How many transactions follow the one that is open: as many as the messages under way are in,
+    /// so that these come in as large portions as without transactions.
+    fn ahead(self) -> usize {
+        (self.capacity / self.batch.max(1)).clamp(LEAST_AHEAD, MOST_AHEAD) as usize
+    }
 }
 
 /// A link to the coordinator, and the transaction that is open.
@@ -120,7 +130,7 @@ impl Transacting {
         }
         // Transactions have a time limit, so those who take their time have only one.
         let now = Instant::now();
-        let ahead = if now.duration_since(self.since) < QUICK { AHEAD } else { 1 };
+        let ahead = if now.duration_since(self.since) < QUICK { self.plan.ahead() } else { 1 };
         self.since = now;
         self.give_up_spares(STALE);
         self.id = self.spare.pop_front().map(|(id, _)| id);
@@ -201,8 +211,10 @@ fn control_message(value: &impl Encode) -> Vec<u8> {
     bytes
 }
 
-/// How many transactions follow the one that is open, at most.
-const AHEAD: usize = 8;
+/// So many transactions follow the one that is open at least, where they are ended quickly.
+const LEAST_AHEAD: u32 = 8;
+/// So many at most: a session may have no more than 128 of them unless the broker is told.
+const MOST_AHEAD: u32 = 64;
 /// Whoever ends transactions as fast as this has others at hand.
 const QUICK: Duration = Duration::from_secs(1);
 /// A transaction at hand that has not been used for so long may soon be out of time.

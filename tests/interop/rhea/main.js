@@ -3,5 +3,6 @@
 
 require('./messages');
 require('./links');
+require('./transactions');
 require('./connections');
 require('./harness').runAll(process.argv.slice(2));

@@ -34,7 +34,7 @@ pub(crate) struct Route {
 /// Where messages go in, to be kept until the batch is.
 enum To {
     Queue { queue: Arc<SharedQueue>, is_held_back: bool },
-    Exchange { exchange: Arc<Exchange>, key: Option<Box<[u8]>> },
+    Exchange { exchange: Arc<Exchange>, key: Option<Box<[u8]>>, governor: Option<Arc<SharedQueue>> },
 }
 
 /// Where a message goes in.
@@ -51,6 +51,9 @@ pub(crate) enum Place<'a> {
         exchange: &'a Arc<Exchange>,
         /// The routing key, where it does not come from the message.
         key: Option<&'a [u8]>,
+        /// The queue that the sender has got its credit from, and which had not told it that there
+        /// is no room.
+        governor: Option<&'a Arc<SharedQueue>>,
     },
 }
 
@@ -63,9 +66,13 @@ impl Place<'_> {
                 To::Queue { queue: other, is_held_back: others },
             ) => Arc::ptr_eq(queue, other) && is_held_back == *others,
             (
-                Place::Exchange { exchange, key },
-                To::Exchange { exchange: other, key: other_key },
-            ) => Arc::ptr_eq(exchange, other) && key == other_key.as_deref(),
+                Place::Exchange { exchange, key, governor },
+                To::Exchange { exchange: other, key: other_key, governor: other_governor },
+            ) => {
+                Arc::ptr_eq(exchange, other)
+                    && key == other_key.as_deref()
+                    && governor.map(Arc::as_ptr) == other_governor.as_ref().map(Arc::as_ptr)
+            }
             (Place::Queue { .. }, To::Exchange { .. })
             | (Place::Exchange { .. }, To::Queue { .. }) => false,
         }
@@ -76,9 +83,11 @@ impl Place<'_> {
             Place::Queue { queue, is_held_back } => {
                 To::Queue { queue: Arc::clone(queue), is_held_back }
             }
-            Place::Exchange { exchange, key } => {
-                To::Exchange { exchange: Arc::clone(exchange), key: key.map(Box::from) }
-            }
+            Place::Exchange { exchange, key, governor } => To::Exchange {
+                exchange: Arc::clone(exchange),
+                key: key.map(Box::from),
+                governor: governor.cloned(),
+            },
         }
     }
 }
@@ -313,8 +322,9 @@ impl Route {
     ) -> (Fates, Option<Published>, Wakeups) {
         let (queue, is_held_back) = match &self.to {
             To::Queue { queue, is_held_back } => (queue, *is_held_back),
-            To::Exchange { exchange, key } => {
+            To::Exchange { exchange, key, governor } => {
                 let key = key.as_deref();
+                routing.set_governor(governor.as_ref());
                 let (mut published, wakeups) = match self.transaction {
                     Some(id) => transactions.publish(now, id, (exchange, key), batch, routing),
                     None => exchange.publish(now, batch, key, routing),

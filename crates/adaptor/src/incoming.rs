@@ -126,9 +126,11 @@ impl Connection {
         let had_credit = sender.had_credit && may_exceed;
         let place = match &mut incoming.destination {
             Destination::Queue { queue, .. } => Place::Queue { queue, is_held_back: had_credit },
-            Destination::Exchange(publisher) => {
-                Place::Exchange { exchange: publisher.exchange(), key: publisher.key() }
-            }
+            Destination::Exchange(publisher) => Place::Exchange {
+                exchange: publisher.exchange(),
+                key: publisher.key(),
+                governor: publisher.governor().filter(|_| had_credit),
+            },
             Destination::Anonymous(relay) => {
                 let to = sections.to(bytes).unwrap_or_default();
                 if to == MANAGEMENT {
@@ -196,12 +198,13 @@ impl Connection {
         self.grant_credit(now, link, scratch);
     }
 
-    /// Tells a publisher what became of its messages; true if it is not to send more for now.
+    /// Tells a publisher what became of its messages; true if it may have more credit than it is to
+    /// have.
     fn note_published(&mut self, link: LinkId, published: &Published) -> bool {
         let Some(incoming) = self.links.incoming(link) else { return false };
         let Destination::Exchange(publisher) = &mut incoming.destination else { return false };
-        publisher.note(published);
-        publisher.is_stopped()
+        let is_new_to_governor = publisher.note(published);
+        is_new_to_governor || publisher.is_stopped()
     }
 
     /// Takes in a frame that is not a whole delivery.

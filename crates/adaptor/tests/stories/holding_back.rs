@@ -3,7 +3,7 @@
 use crate::bench::raw::{framed, whole};
 use crate::bench::{Bench, Client, Link, bytes_of, pattern};
 use mochila_engine::AttachRequest;
-use mochila_wire::{DeliveryState, Encode, Message, Source, Target};
+use mochila_wire::{DeliveryState, Encode, Map, Message, Source, Target};
 
 /// A node on which everything is a thousandth as large as usual.
 fn small_node(max_bytes: u64) -> Bench {
@@ -106,6 +106,35 @@ fn what_was_sent_before_the_credit_went_down_is_taken_beyond_the_limit() {
     bench.run();
     assert_eq!(expect_accepted(&mut bench, sender), sent as usize);
     assert_eq!(bench.credit(sender), 0);
+}
+
+#[test]
+fn what_was_sent_to_an_exchange_before_its_only_queue_took_the_credit_back_is_taken() {
+    let mut bench = small_node(100_000);
+    let queue = bench.queue("q");
+    let exchange = bench.node.broker.exchange("amq.direct").unwrap();
+    exchange.bind(bench.now, &queue, "k", Map::new()).unwrap().1.perform();
+    let clients = [bench.client(), bench.client(), bench.client()];
+    let senders = clients.map(|client| bench.sender(client, "amq.direct/k"));
+    let body = bytes_of(1_000);
+    for sender in senders {
+        bench.deliver(sender, &Default::default(), &body);
+        assert_eq!(expect_accepted(&mut bench, sender), 1);
+    }
+    // Each has credit for all that there is room for.
+    let sent = senders.map(|sender| write_all(&mut bench, sender, &body, 1_000));
+    bench.run();
+    for (sender, sent) in senders.into_iter().zip(sent) {
+        assert!(sent > 20);
+        assert_eq!(expect_accepted(&mut bench, sender), sent as usize);
+        assert_eq!(bench.credit(sender), 0);
+    }
+    let bytes = queue.statistics().byte_depth;
+    assert!(bytes > 100_000 && bytes < 400_000, "what was under way is beyond the limit: {bytes}");
+    let receiver = bench.receiver(clients[0], "q", 1_000);
+    let got = bench.got(receiver);
+    bench.accept(&got);
+    assert!(senders.into_iter().all(|sender| bench.credit(sender) > 0), "there is room again");
 }
 
 #[test]

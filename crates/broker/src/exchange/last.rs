@@ -99,7 +99,7 @@ impl LastToBe {
         let is_new =
             |queue: &&Arc<SharedQueue>| !self.queues.iter().any(|it| Arc::ptr_eq(it, queue));
         for queue in routing.queues().filter(is_new) {
-            wakeups.merge(queue.offer_shared(now, &mut batch).1);
+            wakeups.merge(queue.share(now, &mut batch, false).1);
         }
         wakeups
     }

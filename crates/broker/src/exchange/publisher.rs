@@ -120,8 +120,16 @@ impl Publisher {
         self.key.as_deref()
     }
 
-    /// Notes what became of a batch.
-    pub fn note(&mut self, published: &Published) {
+    /// Notes what became of a batch; true if a queue governs it now that did not before, which has to
+    /// say how much credit it may keep.
+    pub fn note(&mut self, published: &Published) -> bool {
+        let before = self.next_governor().map(Arc::as_ptr);
+        self.learn(published);
+        let governor = self.next_governor().map(Arc::as_ptr);
+        governor.is_some() && governor != before
+    }
+
+    fn learn(&mut self, published: &Published) {
         self.is_closed = published.is_closed;
         let candidate = published.governor.as_ref();
         let is_same = match (candidate, &self.candidate) {
@@ -135,6 +143,11 @@ impl Publisher {
         self.is_single_minded &= self.candidate.is_none() && candidate.is_some();
         self.candidate = candidate.cloned();
         self.run = published.messages;
+    }
+
+    /// The queue that is to say how much credit it gets, if one is.
+    fn next_governor(&self) -> Option<&Arc<SharedQueue>> {
+        self.candidate.as_ref().filter(|_| self.is_governed())
     }
 
     /// Whether a queue says how much credit it gets.
@@ -151,8 +164,7 @@ impl Publisher {
     /// 0 it is woken when it may have some; then it has to ask again, or to detach.
     pub fn grant(&mut self, now: Now, want: &Want) -> (u32, Wakeups) {
         let mut wakeups = Wakeups::new();
-        let governed = self.candidate.clone().filter(|_| self.is_governed());
-        let Some(queue) = governed.filter(|queue| !queue.is_deleted()) else {
+        let Some(queue) = self.next_governor().cloned().filter(|queue| !queue.is_deleted()) else {
             wakeups.merge(self.let_go(now));
             return (self.grant_freely(want), wakeups);
         };
@@ -171,7 +183,8 @@ impl Publisher {
         (granted, wakeups)
     }
 
-    /// The queue that says how much credit it gets, if one does.
+    /// The queue that says how much credit it gets, if one does. What it has sent there before it
+    /// knew of credit that was taken back has to be taken.
     pub fn governor(&self) -> Option<&Arc<SharedQueue>> {
         self.governor.as_ref().map(|(queue, _)| queue)
     }

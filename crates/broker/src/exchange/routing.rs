@@ -27,6 +27,8 @@ pub struct Routing {
     strays: Vec<u32>,
     /// The key that the address gave.
     key: Option<Box<[u8]>>,
+    /// The queue that says how much credit the sender gets, if one does.
+    governor: Option<Arc<SharedQueue>>,
     /// Kept for the next time.
     spare: Vec<Vec<u32>>,
     found: Vec<Target>,
@@ -71,6 +73,12 @@ impl Routing {
     pub(super) fn queues_of(&self, index: u32) -> impl Iterator<Item = &Arc<SharedQueue>> {
         let gets = move |part: &&Part| self.is_whole || part.messages.contains(&index);
         self.parts.iter().filter(gets).map(|part| &part.queue.0)
+    }
+
+    /// The next batch comes from a sender that this queue holds back by credit: what goes there was
+    /// sent before the sender knew of credit that was taken back.
+    pub fn set_governor(&mut self, governor: Option<&Arc<SharedQueue>>) {
+        self.governor = governor.cloned();
     }
 
     pub(super) fn clear(&mut self) {
@@ -213,11 +221,14 @@ impl Routing {
         let mut wakeups = Wakeups::new();
         let mut refusals = Vec::new();
         let mut routed = Amount::default();
+        let governor = self.governor.take();
         for part in &self.parts {
+            let is_governor = |queue: &Arc<SharedQueue>| Arc::ptr_eq(queue, &part.queue.0);
+            let held_back = governor.as_ref().is_some_and(is_governor);
             let whole = self.is_whole.then(|| Amount::of(batch));
             let (enqueued, woken, amount) = match (whole, &mut transaction) {
                 (Some(amount), None) => {
-                    let (enqueued, woken) = part.queue.offer_shared(now, batch);
+                    let (enqueued, woken) = part.queue.share(now, batch, held_back);
                     (enqueued, woken, amount)
                 }
                 (whole, transaction) => {
@@ -227,7 +238,10 @@ impl Routing {
                     }
                     let amount = Amount::of(&self.batch);
                     let (enqueued, woken) = match transaction {
-                        Some(transaction) => transaction.offer(now, &part.queue, &mut self.batch),
+                        Some(transaction) => {
+                            transaction.offer(now, &part.queue, &mut self.batch, held_back)
+                        }
+                        None if held_back => part.queue.enqueue(now, &mut self.batch),
                         None => part.queue.offer(now, &mut self.batch),
                     };
                     (enqueued, woken, amount)

@@ -183,21 +183,27 @@ impl SharedQueue {
         self.bring(now, batch, false)
     }
 
-    /// The same with a batch that other queues get too: it stays as it is.
-    pub(crate) fn offer_shared(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        match self.peer() {
-            Some(peer) => peer.share(now, batch),
-            None => self.share(now, batch),
+    /// Adds a batch that other queues get too, and which stays as it is; `held_back` if this one has
+    /// given its sender credit.
+    pub(crate) fn share(
+        &self,
+        now: Now,
+        batch: &mut Batch,
+        held_back: bool,
+    ) -> (Enqueued, Wakeups) {
+        if let Some(peer) = self.peer() {
+            return peer.share_here(now, batch, false);
         }
+        self.share_here(now, batch, held_back)
     }
 
-    fn share(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+    fn share_here(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
         if self.is_screened.load(Ordering::Relaxed) {
             // What is kept out here may enter elsewhere.
-            return self.bring(now, &mut batch.twin(), false);
+            return self.bring(now, &mut batch.twin(), held_back);
         }
         self.find_names(batch);
-        self.bring_shared(now, batch, false)
+        self.bring_shared(now, batch, held_back)
     }
 
     fn bring(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {

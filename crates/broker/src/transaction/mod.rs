@@ -106,11 +106,13 @@ impl Transaction {
         now: Now,
         queue: &Arc<SharedQueue>,
         batch: &mut Batch,
+        is_held_back: bool,
     ) -> (Enqueued, Wakeups) {
+        let manner = Manner::Routed { is_held_back };
         let mut indexes: Vec<u32> = (0..batch.len() as u32).collect();
         let all = batch.take();
         batch.copy_of(&all);
-        let (mut enqueued, mut wakeups) = self.bring(now, queue, batch, Manner::Routed);
+        let (mut enqueued, mut wakeups) = self.bring(now, queue, batch, manner);
         if enqueued.rejected.is_empty() || self.fault.is_some() {
             return (enqueued, wakeups);
         }
@@ -118,7 +120,7 @@ impl Transaction {
         let refused = |index: &u32| enqueued.rejected.iter().any(|it| it.index == *index);
         indexes.retain(|index| !refused(index));
         batch.select(&all, &indexes);
-        let (again, woken) = self.bring(now, queue, batch, Manner::Routed);
+        let (again, woken) = self.bring(now, queue, batch, manner);
         wakeups.merge(woken);
         let more = again.rejected.iter();
         enqueued.rejected.extend(
@@ -161,8 +163,9 @@ impl Transaction {
             }
         };
         // Whoever sends from the place of another queue is no producer of this one.
-        let is_held_back = !is_redirected && matches!(manner, Manner::Sent { is_held_back: true });
-        let is_routed = matches!(manner, Manner::Routed);
+        let (Manner::Sent { is_held_back } | Manner::Routed { is_held_back }) = manner;
+        let is_held_back = is_held_back && !is_redirected;
+        let is_routed = matches!(manner, Manner::Routed { .. });
         let (reserved, woken) = queue.reserve(batch, is_held_back);
         wakeups.merge(woken);
         let mut is_closed = true;
@@ -394,8 +397,8 @@ fn commit_all(now: Now, parts: &mut [Part]) -> Result<Vec<Aftermath>, Fault> {
 enum Manner {
     /// It was sent to it; the queue may give its sender credit.
     Sent { is_held_back: bool },
-    /// An exchange has it for others, too.
-    Routed,
+    /// An exchange has it for others, too; the queue may be the one that gives the sender credit.
+    Routed { is_held_back: bool },
 }
 
 /// By what queues are put in order: their names, as long as they are there. One that is gone may

@@ -19,7 +19,8 @@
 //!   what was rolled back ever, and what was taken in one that was comes again. How it ended is
 //!   known of each as soon as anybody can know it, whether its client was told or not;
 //! * nobody gets more than he has credit for (the engines at both ends watch over that);
-//! * the memory in use is never above the limit, and nothing is left of it at the end;
+//! * the memory in use is never above the limit, and nothing is left of it at the end; who respects
+//!   his credit is not refused for want of memory, and gets more when there is some again;
 //! * when nothing more happens, no consumer waits while a message that it may take is available, no
 //!   producer waits while there is room, and nothing is half done: no drain, attach, settlement,
 //!   request or message;

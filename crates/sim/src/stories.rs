@@ -4,6 +4,7 @@ mod everything;
 mod kinds;
 mod limits;
 mod lives;
+mod memory;
 mod operators;
 mod outcomes;
 mod passage;
@@ -35,7 +36,8 @@ pub const ALL: &[(Story, u64)] = &[
     (trouble::WRONG_PASSWORDS, 300),
     (limits::FULL_QUEUES, 300),
     (limits::RINGS, 300),
-    (limits::MEMORY, 150),
+    (memory::MEMORY, 150),
+    (memory::CROWD, 30),
     (limits::TOO_LARGE, 60),
     (limits::LEFTOVERS, 15),
     (limits::EXPIRY, 150),

@@ -60,6 +60,8 @@ pub struct WorldPlan {
     pub memory_bytes: u64,
     /// The credit that senders get.
     pub credit_window: u32,
+    /// From this size on messages go to files.
+    pub large_message_bytes: usize,
     /// The largest message that is taken; 0 for any.
     pub max_message_bytes: u64,
     /// So many of a hundred operations on files fail.
@@ -75,6 +77,7 @@ impl WorldPlan {
             workers: random.between(1, 4) as usize,
             memory_bytes: 0,
             credit_window: *random.pick(&[2, 10, 1_000]),
+            large_message_bytes: *random.pick(&[2_000, 10_000, 1 << 20]),
             max_message_bytes: 0,
             disk_failures: 0,
             defaults: Defaults::default(),
@@ -192,6 +195,11 @@ impl World {
         self.clients.iter().flat_map(Client::browsed).collect()
     }
 
+    /// How many senders have messages left to send.
+    pub fn unfinished(&self) -> usize {
+        self.clients.iter().map(Client::unfinished).sum()
+    }
+
     /// The broker's numbers of a queue.
     pub fn statistics(&self, queue: &str) -> Option<mochila_broker::Statistics> {
         self.node.broker.queue(queue).map(|queue| queue.statistics())
@@ -242,7 +250,7 @@ fn node(seed: u64, plan: &WorldPlan, disk: &Arc<Disk>, now: Now, random: &mut Ra
     let settings = Settings {
         credit_window: plan.credit_window,
         output_limit: *random.pick(&[600, 4_096, 65_536]),
-        large_message_bytes: *random.pick(&[2_000, 10_000, 1 << 20]),
+        large_message_bytes: plan.large_message_bytes,
         max_unsettled: *random.pick(&[1, 10, 1_000_000]),
         steal_across_connections: random.chance(50),
         ..Settings::default()

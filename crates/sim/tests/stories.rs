@@ -44,6 +44,7 @@ tests! {
     a_full_queue_refuses_or_holds_back_and_goes_on_when_there_is_room
     a_ring_drops_the_oldest_that_nobody_holds_and_counts_them
     the_nodes_memory_is_never_exceeded_and_all_of_it_comes_back
+    who_respects_his_credit_is_not_refused_for_want_of_memory_and_gets_more_in_the_end
     who_sends_too_large_a_message_loses_his_link_and_nothing_that_was_accepted
     a_few_messages_that_stay_do_not_hold_the_memory_of_those_that_are_gone
     messages_expire_wherever_they_stand_and_are_counted

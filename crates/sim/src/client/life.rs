@@ -139,6 +139,15 @@ impl Client {
         queues
     }
 
+    /// How many senders have messages left to send.
+    pub(crate) fn unfinished(&self) -> usize {
+        let is_unfinished = |link: &&super::Link| match &link.actor {
+            Actor::Sender(sender) => sender.wants_credit(),
+            _ => false,
+        };
+        self.links.iter().filter(is_unfinished).count()
+    }
+
     /// How many messages each browser has been shown.
     pub(crate) fn browsed(&self) -> Vec<usize> {
         let browsed = self.links.iter().filter_map(|link| match &link.actor {

@@ -33,6 +33,8 @@ pub struct SenderPlan {
     pub(crate) groups: usize,
     /// Each is a value of one of so many keys.
     pub(crate) keys: usize,
+    /// It sends whatever it has credit for at once.
+    pub(crate) is_eager: bool,
 }
 
 /// A link that receives.
@@ -197,6 +199,7 @@ impl SenderPlan {
             mortal: 0,
             groups: 0,
             keys: 0,
+            is_eager: false,
         }
     }
 
@@ -238,6 +241,13 @@ impl SenderPlan {
     #[must_use]
     pub fn keyed(mut self, keys: usize) -> SenderPlan {
         self.keys = keys;
+        self
+    }
+
+    /// As many at once as there is credit for.
+    #[must_use]
+    pub fn eager(mut self) -> SenderPlan {
+        self.is_eager = true;
         self
     }
 

@@ -89,30 +89,6 @@ fn rings(seed: u64) -> Tally {
     told(world)
 }
 
-/// A node with little memory.
-pub(super) const MEMORY: Story =
-    Story { name: "the_nodes_memory_is_never_exceeded_and_all_of_it_comes_back", tell: memory };
-
-fn memory(seed: u64) -> Tally {
-    let mut world = World::with(seed, |plan| {
-        plan.memory_bytes = 40_000;
-        plan.credit_window = 10;
-    });
-    for queue in ["a", "b", "c"] {
-        world.queue(queue, QueueSettings::default());
-        world.may_refuse(queue);
-        let mishaps = Mishaps { leave: 5, detach: 10, reset: 5, ..Mishaps::default() };
-        let sender = SenderPlan::to(queue, 60).sized(&[20, 300, 3_000]).settled(10).aborted(5);
-        world.client(ClientPlan::new().sends(sender).suffers(mishaps));
-    }
-    for queue in ["a", "b"] {
-        let credit = CreditPlan::any(world.random());
-        let receiver = ReceiverPlan::from(queue, credit).moody(world.random());
-        world.client(ClientPlan::new().receives(receiver));
-    }
-    told(world)
-}
-
 /// Messages that are larger than what is taken.
 pub(super) const TOO_LARGE: Story = Story {
     name: "who_sends_too_large_a_message_loses_his_link_and_nothing_that_was_accepted",

@@ -137,6 +137,7 @@ impl World {
         assert_eq!(self.disk.files(), 0, "files of large messages");
         // What workers keep for the next visit holds no memory of queues.
         assert_eq!(self.node.broker.budget().used(), 0, "bytes of memory");
+        assert_eq!(self.node.broker.budget().claimed(), 0, "bytes that are kept for senders");
         assert_eq!(self.node.broker.budget().waiting(), 0, "producers that wait for memory");
     }
 }

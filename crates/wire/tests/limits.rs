@@ -79,7 +79,7 @@ fn many_small_arrays_without_bytes_share_one_limit() {
 }
 
 #[test]
-fn a_count_that_the_bytes_do_not_back_is_refused_before_anything_is_built() {
+fn n7_a_count_that_the_bytes_do_not_back_is_refused_before_anything_is_built() {
     let count = u32::MAX;
     let [a, b, c, d] = count.to_be_bytes();
     let error = Err(DecodeError::CountExceedsBytes { count });

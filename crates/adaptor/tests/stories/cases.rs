@@ -35,11 +35,14 @@ fn every_test_that_is_named_after_a_case_is_in_the_table() {
     let named: BTreeSet<&str> =
         table.split('`').filter_map(|name| Some(name.split_once("::")?.1)).collect();
     let mut missing = Vec::new();
-    for directory in [root.join("tests/stories"), root.join("../engine/tests")] {
-        for entry in std::fs::read_dir(&directory).unwrap() {
+    let broker =
+        ["queue", "exchanges", "selectors"].map(|tests| format!("../broker/tests/{tests}"));
+    let others = ["tests/stories", "../engine/tests", "../wire/tests"].map(str::to_owned);
+    for directory in broker.into_iter().chain(others) {
+        for entry in std::fs::read_dir(root.join(&directory)).unwrap() {
             let path = entry.unwrap().path();
             let source = std::fs::read_to_string(&path).unwrap_or_default();
-            for line in source.lines().filter_map(|line| line.strip_prefix("fn ")) {
+            for line in source.lines().filter_map(|line| line.trim_start().strip_prefix("fn ")) {
                 let name = line.split('(').next().unwrap();
                 if is_after_a_case(name) && !named.contains(name) {
                     missing.push(format!("{name} in {}", path.display()));
@@ -48,6 +51,30 @@ fn every_test_that_is_named_after_a_case_is_in_the_table() {
         }
     }
     assert!(missing.is_empty(), "the table lacks {missing:#?}");
+}
+
+#[test]
+fn every_case_of_the_core_has_a_test_that_is_named_after_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let table = std::fs::read_to_string(root.join("../../docs/cases.md")).unwrap();
+    let core = table.split("\n## ").find(|section| section.starts_with("The core")).unwrap();
+    let (mut cases, mut without) = (0, Vec::new());
+    for row in core.lines().filter_map(|line| line.strip_prefix("| ")) {
+        let id = row.split(' ').next().unwrap().to_lowercase();
+        if !is_after_a_case(&id) {
+            continue;
+        }
+        let mut names = row.split('`').filter_map(|name| Some(name.split_once("::")?.1));
+        let is_named = |name: &str| {
+            name.split('_').take_while(|word| is_after_a_case(word)).any(|word| word == id)
+        };
+        cases += 1;
+        if !names.any(is_named) {
+            without.push(id);
+        }
+    }
+    assert!(cases > 50, "{cases} cases were found in the table");
+    assert!(without.is_empty(), "no test is named after {without:?}");
 }
 
 /// Whether a name begins like `b7_`: a letter and a number.

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, text};
 use mochila_broker::DeleteIf;
-use mochila_broker::settings::{LimitPolicy, QueueSettings};
+use mochila_broker::settings::{LifetimePolicy, LimitPolicy, QueueSettings};
 use mochila_wire::{DeliveryState, Map, Message, Value};
 
 /// A node with a queue whose dead letters go to the queue `dead`.
@@ -71,6 +71,63 @@ fn j4_messages_that_are_left_when_a_queue_is_deleted_are_not_lost() {
     let dead = dead(&mut bench);
     assert_eq!(dead.iter().map(reason).collect::<Vec<_>>(), ["deleted"; 3]);
     assert_eq!(dead[0].body, text("a").body);
+    bench.expect_nothing_left();
+}
+
+#[test]
+fn j4_messages_of_a_queue_that_deletes_itself_are_not_lost() {
+    let is_unused = |settings: &mut QueueSettings| {
+        settings.lifetime = Some(LifetimePolicy::DeleteOnNoLinks);
+        settings.auto_delete_delay_ms = 1_000;
+    };
+    let mut bench = bench(is_unused);
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    bench.send(sender, &text("a"));
+    bench.close(client);
+    assert_eq!(bench.depth("dead"), 0, "somebody may come back");
+    bench.advance(2_000);
+    assert_eq!(bench.queue_names(), ["dead"]);
+    let dead = dead(&mut bench);
+    assert_eq!((dead.len(), reason(&dead[0])), (1, "deleted".into()));
+    bench.expect_nothing_left();
+}
+
+#[test]
+fn j4_messages_of_a_queue_that_is_deleted_at_its_limit_are_not_lost() {
+    let mut bench = bench(|settings| {
+        settings.max_count = Some(2);
+        settings.limit_policy = LimitPolicy::SelfDestruct;
+    });
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    for body in ["a", "b", "too many"] {
+        bench.send(sender, &text(body));
+    }
+    assert_eq!(bench.queue_names(), ["dead"]);
+    let dead = dead(&mut bench);
+    assert_eq!(dead.iter().map(reason).collect::<Vec<_>>(), ["deleted"; 2]);
+    assert_eq!(dead[1].body, text("b").body);
+    bench.expect_nothing_left();
+}
+
+#[test]
+fn j8_a_message_that_was_delivered_in_vain_too_often_goes_to_the_alternate_exchange() {
+    let mut bench = bench(|settings| settings.max_delivery_count = Some(2));
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    bench.send(sender, &text("poison"));
+    let receiver = bench.receiver(client, "q", 10);
+    for attempt in 0..2 {
+        let got = bench.got(receiver).remove(0);
+        let header = got.message().header.unwrap_or_default();
+        assert_eq!(header.delivery_count, attempt);
+        bench.settle(&got, DeliveryState::modified(true, false));
+    }
+    assert_eq!((bench.depth("q"), bench.got(receiver).len()), (0, 0));
+    let dead = dead(&mut bench);
+    assert_eq!((dead.len(), reason(&dead[0])), (1, "max-deliveries".into()));
+    assert_eq!(dead[0].body, text("poison").body);
     bench.expect_nothing_left();
 }
 

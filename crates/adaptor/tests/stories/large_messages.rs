@@ -2,6 +2,8 @@
 
 use crate::bench::raw::{credit_of, framed, receiving, settled, whole};
 use crate::bench::{Bench, bytes_of, pattern, text};
+use mochila_broker::DeleteIf;
+use mochila_broker::settings::LimitPolicy;
 use mochila_engine::{AttachRequest, ConnectionConfig};
 use mochila_wire::performative::{Attach, Begin, Detach, Flow, Open, SenderSettleMode, Transfer};
 use mochila_wire::{DeliveryState, Encode, Message, Source, Target, condition};
@@ -416,9 +418,13 @@ fn a_large_message_that_breaks_off_in_the_middle_of_a_read_is_aborted() {
 
 #[test]
 fn a4_a_message_that_has_begun_to_leave_leaves_as_a_whole() {
-    // Its queue is purged, it expires, its queue is deleted: what has been written goes on.
-    for event in ["purge", "expire", "delete"] {
+    // Its queue is purged or makes room, it expires: what has been written goes on.
+    for event in ["purge", "expire", "make room"] {
         let mut bench = Bench::new();
+        bench.create("q", |settings| {
+            settings.max_count = Some(1);
+            settings.limit_policy = LimitPolicy::Ring;
+        });
         let client = bench.client();
         let sender = bench.sender(client, "q");
         let mut message = Message::of_data(pattern(2 * MIB));
@@ -430,17 +436,40 @@ fn a4_a_message_that_has_begun_to_leave_leaves_as_a_whole() {
         bench.stall(raw, true);
         bench.say(raw, 0, &credit_of(0, 0, 1));
         match event {
-            "purge" => drop(bench.queue("q").purge(bench.now, u64::MAX)),
+            "purge" => bench.queue("q").purge(bench.now, u64::MAX).1.perform(),
             "expire" => bench.advance(20_000),
-            _ => {}
+            _ => {
+                bench.send(sender, &text("one"));
+                bench.send(sender, &text("two"));
+            }
         }
         bench.stall(raw, false);
         let transfers = bench.hear(raw).transfers();
         assert!(transfers.iter().all(|moved| !moved.aborted));
         let bytes: Vec<u8> = transfers.iter().flat_map(|moved| moved.payload.clone()).collect();
         assert!(Message::decode(&bytes).unwrap().body == message.body, "{event}");
-        assert_eq!(bench.depth("q"), 0);
+        assert_eq!(bench.depth("q"), u64::from(event == "make room"));
     }
+}
+
+#[test]
+fn a4_a_message_whose_queue_is_deleted_in_the_middle_of_it_does_not_end_as_if_it_were_whole() {
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    bench.send(sender, &Message::of_data(pattern(2 * MIB)));
+    let raw = bench.raw_begun();
+    let attach = Attach { snd_settle_mode: SenderSettleMode::Settled, ..receiving(0, "q") };
+    bench.ask(raw, &attach);
+    bench.stall(raw, true);
+    bench.say(raw, 0, &credit_of(0, 0, 1));
+    bench.node.broker.delete("q", DeleteIf::default()).unwrap().perform();
+    bench.stall(raw, false);
+    let heard = bench.hear(raw);
+    // The link ends, and with it what has come of the message.
+    assert_eq!(heard.detach().error.unwrap().condition, condition::RESOURCE_DELETED);
+    let transfers = heard.transfers();
+    assert!(!transfers.is_empty() && transfers.iter().all(|moved| moved.more));
 }
 
 #[test]

@@ -23,6 +23,19 @@ fn a_message_goes_once_to_every_queue_that_matches() {
 }
 
 #[test]
+fn k11_a_topic_pattern_of_many_wildcards_is_no_bomb() {
+    let mut bench = Bench::new();
+    let topic = bench.exchange(ExchangeKind::Topic);
+    let wild = "#.a.*.".repeat(40);
+    let a = bench.bind(&topic, "a", &format!("{wild}b"));
+    let b = bench.bind(&topic, "b", &format!("{wild}c"));
+    let key = format!("{}b", "a.".repeat(500));
+    bench.publish(&topic, &[&key]);
+    assert_eq!(bench.texts(&a), [key]);
+    assert_eq!(bench.texts(&b), [""; 0]);
+}
+
+#[test]
 fn the_messages_of_one_sender_stay_in_order_whatever_their_keys() {
     let mut bench = Bench::new();
     let direct = bench.exchange(ExchangeKind::Direct);

@@ -2,6 +2,7 @@
 
 use crate::bench::{BenchConsumer, QueueBench, message};
 use mochila_broker::{LostGroups, Outcome, QueueSettings, TakeLimit, Taking};
+use mochila_wire::Encode;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,6 +57,7 @@ struct ModelMessage {
     text: String,
     position: u64,
     group: Option<Group>,
+    bytes: u64,
     expiry_ms: u64,
     holder: Option<u32>,
     excluded: BTreeSet<u32>,
@@ -182,7 +184,9 @@ impl Model {
                 self.ended.entry(name).and_modify(|times| *times += 1);
             }
             let now_ms = self.bench.now.mono_ms;
+            let bytes = encoded.to_bytes().len() as u64;
             self.messages.push(ModelMessage {
+                bytes,
                 text,
                 position: self.next_position,
                 group,
@@ -253,7 +257,10 @@ impl Model {
             let takeable = self.takeable(key);
             let at = self.messages.iter().position(|m| m.position == position);
             let at = at.expect("what is delivered is in the queue");
-            assert!(takeable.contains(&at), "{position} is not one that {key} may take");
+            // The oldest of its own groups, or of those that are free.
+            let owner = |at: &&usize| self.owner(self.messages[**at].group);
+            let first = takeable.iter().find(|other| owner(other) == owner(&&at));
+            assert_eq!(first, Some(&at), "{position} is not the one that {key} may take");
             assert_eq!(&self.messages[at].text, text);
             self.messages[at].holder = Some(key);
             if let Some(group) = self.messages[at].group {
@@ -375,7 +382,9 @@ impl Model {
 
     fn check(&self) {
         let statistics = self.bench.statistics();
-        assert_eq!(statistics.msg_depth, self.messages.len() as u64);
+        let bytes: u64 = self.messages.iter().map(|message| message.bytes).sum();
+        let depth = (statistics.msg_depth, statistics.byte_depth);
+        assert_eq!(depth, (self.messages.len() as u64, bytes));
         let held = self.messages.iter().filter(|message| message.holder.is_some()).count();
         assert_eq!(statistics.unacked_messages, held as u64);
         let mut holders = BTreeMap::new();
@@ -484,9 +493,13 @@ impl Model {
         }
         self.bench.queue.purge(self.bench.now, u64::MAX).1.perform();
         let statistics = self.bench.statistics();
-        assert_eq!((statistics.msg_depth, statistics.unacked_messages), (0, 0));
-        assert_eq!((statistics.memory_bytes, self.bench.queue.group_count()), (0, 0));
+        assert_eq!((statistics.msg_depth, statistics.byte_depth), (0, 0));
+        assert_eq!((statistics.unacked_messages, statistics.memory_bytes), (0, 0));
+        assert_eq!(self.bench.queue.group_count(), 0);
         assert_eq!(self.bench.broker.budget().used(), used);
+        // A timer that was set for messages that have gone fires once more.
+        self.bench.pass(1_000);
+        assert_eq!(self.bench.broker.next_timeout_ms(), None);
     }
 }
 

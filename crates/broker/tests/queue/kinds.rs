@@ -59,6 +59,8 @@ pub(crate) struct Kind {
     pub(crate) keeps_last_values: bool,
     /// Most messages and most bytes of a queue that rejects what is too much.
     pub(crate) limits: Option<(u64, u64)>,
+    /// Nobody takes messages.
+    pub(crate) is_browsed: bool,
 }
 
 impl Kind {
@@ -72,6 +74,7 @@ impl Kind {
                 None => LimitPolicy::Reject,
             },
             flow_stop_count: Some(0),
+            browse_only: self.is_browsed,
             last_value_key: self.keeps_last_values.then(|| "key".into()),
             priorities: self.priorities.map(|(levels, _)| levels),
             fairshare_of: self.turns().map(|turn| Some(turn).filter(|turn| *turn > 0)),

@@ -204,6 +204,7 @@ impl Model {
             }
             options.settled = settled && !browses;
         });
+        let browses = browses || self.kind.is_browsed;
         let cursors = vec![0; 10];
         let interest = Interest::Idle;
         let settled = settled && !browses;
@@ -323,7 +324,10 @@ impl Model {
 
     fn settle(&mut self, index: usize, which: &[usize], outcome: u8) {
         let consumer = self.consumers[index].bench;
-        let held = self.held_by(consumer.key);
+        let held = match self.kind.is_browsed {
+            true => self.messages.iter().map(|message| message.position).collect(),
+            false => self.held_by(consumer.key),
+        };
         let chosen: Vec<u64> =
             which.iter().filter_map(|n| held.get(n % held.len().max(1)).copied()).collect();
         match outcome {
@@ -335,6 +339,10 @@ impl Model {
                 let outcome = Outcome::Modify { failed, undeliverable_here, annotations: None };
                 self.bench.settle(consumer, &chosen, outcome);
             }
+        }
+        if self.kind.is_browsed {
+            // What is only shown cannot be settled.
+            return;
         }
         let chosen: BTreeSet<u64> = chosen.into_iter().collect();
         let chosen: Vec<u64> = chosen.into_iter().collect();
@@ -553,6 +561,15 @@ proptest! {
         steps in steps(),
     ) {
         run(Kind { limits, keeps_last_values: true, ..Kind::default() }, &steps);
+    }
+
+    #[test]
+    fn a_queue_that_is_only_browsed_does_what_its_model_does(
+        ring in prop_oneof![Just(None), rings()],
+        keeps_last_values in any::<bool>(),
+        steps in steps(),
+    ) {
+        run(Kind { ring, keeps_last_values, is_browsed: true, ..Kind::default() }, &steps);
     }
 
     #[test]

@@ -406,7 +406,7 @@ fn i6_what_is_gone_while_a_transaction_has_it_is_not_dequeued_again() {
 }
 
 #[test]
-fn i2_a_large_rollback_is_given_back_in_pieces_and_in_order() {
+fn i2_a_large_rollback_gives_everything_back_in_order() {
     let mut bench = QueueBench::default();
     bench.send_numbers(0..20_000);
     let consumer = bench.consumer();

@@ -244,7 +244,7 @@ mod tests {
 
     /// Deliveries of one frame each, flows and frames under way, and a window of frames.
     #[test]
-    fn whatever_is_granted_and_sent_both_sides_agree_in_the_end() {
+    fn b5_whatever_is_granted_and_sent_both_sides_agree_in_the_end() {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let start = random.next_u32();

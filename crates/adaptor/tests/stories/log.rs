@@ -118,7 +118,7 @@ fn large_messages_that_there_is_no_file_for_leave_one_line_a_minute() {
     bench.files.fill_up();
     let client = bench.client();
     let sender = bench.sender(client, "q");
-    let mut send_some = |bench: &mut Bench| {
+    let send_some = |bench: &mut Bench| {
         for _ in 0..3 {
             bench.send_bytes(sender, &bytes_of(2 << 20), false);
         }

@@ -69,9 +69,10 @@ impl Connection {
         };
         // A subscription takes from a queue of its own, whatever the receiver calls it.
         let browsing = asked.is_browsing() && exchange.is_none();
-        let filters = match &asked.filter {
-            Some(set) => Filters::new(set).map_err(|error| error.to_amqp())?,
-            None => Filters::default(),
+        let filters = match (&asked.filter, &exchange) {
+            (Some(set), Some(_)) => Filters::new(set).map_err(|error| error.to_amqp())?,
+            (Some(set), None) => Filters::of_queue(set).map_err(|error| error.to_amqp())?,
+            (None, _) => Filters::default(),
         };
         let mut in_force = filters.in_force().clone();
         let presettled = peer.snd_settle_mode == SenderSettleMode::Settled;

@@ -49,7 +49,8 @@ pub use queue::{
 };
 pub use ration::{Grant, Rations, Remark};
 pub use selector::{
-    FieldFilter, Filter, FilterError, Filters, Selector, SelectorError, SelectorInput,
+    BindingFilter, FieldFilter, Filter, FilterError, Filters, Selector, SelectorError,
+    SelectorInput,
 };
 pub use settings::QueueSettings;
 pub use transaction::{Fault, Held, Transaction, TransactionSettings, TransactionTotals};

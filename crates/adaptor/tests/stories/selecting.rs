@@ -2,7 +2,8 @@
 
 use crate::bench::{Bench, Client, Link, text};
 use mochila_wire::terminus::{
-    APPLICATION_PROPERTIES_FILTER, DISTRIBUTION_COPY, JMS_SELECTOR, NO_LOCAL, PROPERTIES_FILTER,
+    APPLICATION_PROPERTIES_FILTER, DIRECT_BINDING, DISTRIBUTION_COPY, HEADERS_BINDING,
+    JMS_SELECTOR, NO_LOCAL, PROPERTIES_FILTER, TOPIC_BINDING,
 };
 use mochila_wire::{Map, Message, Source, Value, condition};
 
@@ -158,4 +159,39 @@ fn filters_on_properties_and_application_properties_are_in_force() {
     both.properties_mut().subject = Some("news".into());
     bench.send(sender, &both);
     assert_eq!(bench.texts(link), ["both"]);
+}
+
+#[test]
+fn the_binding_filters_of_the_qpid_clients_select_by_subject_from_a_queue() {
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let (all, red) = (Map::new().with("x-match", "all"), Map::new().with("x-match", "any"));
+    for (filter, expected) in [
+        (DIRECT_BINDING.with("news.eu"), vec!["news.eu"]),
+        (DIRECT_BINDING.with("news.*"), vec!["news.*"]),
+        (DIRECT_BINDING.with(""), vec![""]),
+        (TOPIC_BINDING.with("news.*"), vec!["news.eu", "news.*"]),
+        (TOPIC_BINDING.with("news.#"), vec!["news", "news.eu", "news.*", "news.eu.paris"]),
+        (TOPIC_BINDING.with("sport"), vec!["sport"]),
+        (HEADERS_BINDING.with(all.with("topic", "sport")), vec!["sport"]),
+        (HEADERS_BINDING.with(red.with("topic", "news").with("nothing", 1)), vec!["news"]),
+    ] {
+        let filters = Map::new().with("subject-filter", filter);
+        let link = bench.receiver_of(client, source(filters.clone()), 100);
+        assert_eq!(bench.answer(link).source.unwrap().filter, Some(filters), "it is in force");
+        let sender = bench.sender(client, "q");
+        for subject in ["", "news", "news.eu", "news.*", "news.eu.paris", "sport"] {
+            let mut message = text(subject);
+            message.properties_mut().subject = Some(subject.into());
+            message.set_application_property("topic", subject);
+            bench.send(sender, &message);
+        }
+        assert_eq!(bench.texts(link), expected);
+        bench.close_link(link);
+        bench.queue("q").purge(bench.now, u64::MAX).1.perform();
+    }
+    for filter in [TOPIC_BINDING.with(5u32), HEADERS_BINDING.with("news")] {
+        let link = bench.receiver_of(client, source(Map::new().with("f", filter)), 1);
+        assert_eq!(bench.detach_error(link).condition, condition::INVALID_FIELD);
+    }
 }

@@ -62,6 +62,11 @@ impl Conditions {
         Conditions { mode: MatchMode::All, wanted: Box::default() }
     }
 
+    /// Whether a message with these application properties meets them.
+    pub(crate) fn are_met_by(&self, properties: Option<RawMap<'_>>) -> bool {
+        self.are_met(&Properties::read(properties))
+    }
+
     fn are_met(&self, properties: &Properties<'_>) -> bool {
         let mut wanted = self.wanted.iter();
         match self.mode {

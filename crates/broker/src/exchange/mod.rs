@@ -46,4 +46,6 @@ pub use settings::{
 };
 
 pub(crate) use exchange::{Alternate, Parts as ExchangeParts};
+pub(crate) use headers::Conditions;
 pub(crate) use last::LastToBe;
+pub(crate) use topic::{Topic, normalised};

@@ -43,6 +43,22 @@ impl<T> Default for Topic<T> {
     }
 }
 
+impl Topic<()> {
+    /// One pattern alone.
+    pub(crate) fn of(pattern: &str) -> Topic<()> {
+        let mut topic = Topic::default();
+        topic.bind(pattern.as_bytes(), ());
+        topic
+    }
+
+    /// Whether a key is of the pattern.
+    pub(crate) fn has(&self, key: &[u8]) -> bool {
+        let mut found = Vec::new();
+        self.matching(key, &mut found);
+        !found.is_empty()
+    }
+}
+
 /// Patterns that match the same keys as one text: `#.#` is `#`, and `#.*` is `*.#`.
 pub(crate) fn normalised(pattern: &str) -> String {
     let mut words: Vec<&str> = Vec::new();

@@ -1,5 +1,6 @@
 //! The filters of a source, as far as they are questions to a message (part 3, 3.5.8).
 
+use super::binding::{BINDINGS, BindingFilter};
 use super::fields::FieldFilter;
 use super::question::Requirement;
 use super::{Selector, SelectorError, SelectorInput};
@@ -20,6 +21,8 @@ pub enum Filter {
     Properties(FieldFilter<u8>),
     /// `amqp:application-properties-filter`
     ApplicationProperties(FieldFilter<Box<str>>),
+    /// `apache.org:legacy-amqp-direct-binding:string`, and the same for topics and headers.
+    Binding(BindingFilter),
 }
 
 impl Filter {
@@ -30,6 +33,7 @@ impl Filter {
             Filter::NoLocal => !message.is_local,
             Filter::Properties(fields) => fields.matches(message),
             Filter::ApplicationProperties(fields) => fields.matches(message),
+            Filter::Binding(binding) => binding.matches(message),
         }
     }
 
@@ -43,6 +47,9 @@ impl Filter {
                 return Ok(Selector::new(text)?.map(Filter::Selector));
             }
             NO_LOCAL => Filter::NoLocal,
+            kind if BINDINGS.contains(&kind) => {
+                Filter::Binding(BindingFilter::new(kind, argument)?)
+            }
             PROPERTIES_FILTER => Filter::Properties(FieldFilter::of_properties(argument)?),
             _ => Filter::ApplicationProperties(FieldFilter::of_application_properties(argument)?),
         }))
@@ -57,14 +64,23 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// Reads the filter set of a source. What is not of a kind in [`Filter`] is left to others, or
-    /// not in force.
+    /// Reads the filter set of a source that is an exchange. What binds the queue to it is left to
+    /// others; what is of no kind in [`Filter`] is not in force.
     pub fn new(set: &Map) -> Result<Filters, FilterError> {
+        Filters::read(set, &QUESTIONS)
+    }
+
+    /// Reads the filter set of a source that is a queue.
+    pub fn of_queue(set: &Map) -> Result<Filters, FilterError> {
+        Filters::read(set, &[&QUESTIONS[..], &BINDINGS].concat())
+    }
+
+    fn read(set: &Map, kinds: &[Kind]) -> Result<Filters, FilterError> {
         let mut filters = Vec::new();
         let mut in_force = Map::new();
         for (key, value) in set.iter() {
             let Value::Described(described) = value else { continue };
-            let Some(kind) = kind_of(described) else { continue };
+            let Some(kind) = kind_of(described, kinds) else { continue };
             if in_force.len() == MOST_FILTERS {
                 let reason = format!("a source may have {MOST_FILTERS} filters");
                 return Err(FilterError::new(kind.symbol, reason));
@@ -167,11 +183,13 @@ impl From<SelectorError> for FilterError {
 }
 
 /// Which of our kinds a filter is of; the number and the name of a descriptor are the same to us.
-fn kind_of(described: &Described) -> Option<Kind> {
-    KINDS.into_iter().find(|kind| described.is(kind.symbol, kind.code))
+fn kind_of(described: &Described, kinds: &[Kind]) -> Option<Kind> {
+    kinds.iter().copied().find(|kind| described.is(kind.symbol, kind.code))
 }
 
-const KINDS: [Kind; 4] = [JMS_SELECTOR, NO_LOCAL, PROPERTIES_FILTER, APPLICATION_PROPERTIES_FILTER];
+/// The kinds of filters that are a question to a message.
+const QUESTIONS: [Kind; 4] =
+    [JMS_SELECTOR, NO_LOCAL, PROPERTIES_FILTER, APPLICATION_PROPERTIES_FILTER];
 
 /// How many filters one source may have.
 const MOST_FILTERS: usize = 16;

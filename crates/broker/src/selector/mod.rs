@@ -61,6 +61,7 @@
 //! evaluation costs one step per pair of the maps it walks over and one per operator. A pattern
 //! costs one walk over the text.
 
+mod binding;
 mod error;
 mod evaluation;
 mod expression;
@@ -78,6 +79,7 @@ mod question;
 mod token;
 mod truth;
 
+pub use binding::BindingFilter;
 pub use error::SelectorError;
 pub use fields::FieldFilter;
 pub use filter::{Filter, FilterError, Filters};

@@ -7,6 +7,7 @@ mod arrival;
 mod connection;
 mod coordinator;
 mod credit;
+mod in_force;
 mod incoming;
 mod inspection;
 mod large;

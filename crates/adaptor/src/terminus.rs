@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use mochila_broker::{
-    ConsumerOptions, DeleteIf, EventKind, Filters, Mode, Outcome, Remark, SharedQueue, Waker,
+    ConsumerId, ConsumerOptions, DeleteIf, EventKind, Filters, Mode, Outcome, Remark, SharedQueue,
+    Waker,
 };
-use mochila_engine::{AttachAnswer, LinkId};
+use mochila_engine::LinkId;
 use mochila_management::{Direction, LinkRecord};
 use mochila_wire::performative::{Attach, Role, SenderSettleMode};
-use mochila_wire::terminus::{
-    DISTRIBUTION_COPY, DISTRIBUTION_MOVE, LifetimePolicy, TerminusDurability, TerminusExpiryPolicy,
-};
-use mochila_wire::{AmqpError, DeliveryState, Map, Now, Source, Symbol, Target, TargetArchetype};
+use mochila_wire::terminus::TerminusExpiryPolicy;
+use mochila_wire::{AmqpError, Map, Now, Source, TargetArchetype};
 
 use crate::connection::Connection;
 use crate::credit::Credit;
+use crate::in_force::{
+    answer_to, publishing_in_force, source_in_force, subscription_in_force, target_in_force,
+};
 use crate::incoming::{Destination, Incoming};
 use crate::links::{End, Slot};
 use crate::lost_groups::LOST_GROUPS;
@@ -59,83 +61,132 @@ impl Connection {
         };
         let record = Arc::clone(&self.record);
         let wanted = Wanted::of_source(asked, record.user());
-        let own = asked
-            .address
-            .as_deref()
-            .filter(|address| !asked.dynamic && [MANAGEMENT, EVENTS].contains(address));
+        let own = own_address(asked);
         let exchange = match own {
             Some(_) => None,
             None => self.node.exchange_for(&wanted)?,
         };
+        let filters = filters_of(asked, exchange.is_some())?;
+        let mut in_force = filters.in_force().clone();
         // A subscription takes from a queue of its own, whatever the receiver calls it.
         let browsing = asked.is_browsing() && exchange.is_none();
-        let filters = match (&asked.filter, &exchange) {
-            (Some(set), Some(_)) => Filters::new(set).map_err(|error| error.to_amqp())?,
-            (Some(set), None) => Filters::of_queue(set).map_err(|error| error.to_amqp())?,
-            (None, _) => Filters::default(),
-        };
-        let mut in_force = filters.in_force().clone();
-        let presettled = peer.snd_settle_mode == SenderSettleMode::Settled;
-        let is_shared = wanted.has("shared");
-        let is_sole = exchange.is_some() && !is_shared;
-        let wants_lost_groups = peer.desired_capabilities.contains(&LOST_GROUPS);
-        let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
+        let is_sole = exchange.is_some() && !wanted.has("shared");
         let options = ConsumerOptions {
             mode: if browsing { Mode::Browse } else { Mode::Acquire },
             exclusive: wanted.exclusive() || is_sole,
             settled: false,
             owner: self.record.id,
-            wants_lost_groups,
+            wants_lost_groups: peer.desired_capabilities.contains(&LOST_GROUPS),
             filters: (!filters.is_empty()).then(|| Arc::new(filters)),
-            waker: waker.clone(),
+            waker: Waker::new(Arc::clone(&self.waker), id.index() as u32),
         };
-        let subscribe = |queue: &SharedQueue| queue.subscribe(now, options.clone());
-        let mut subscription = None;
-        let (queue, owns_queue, consumer) = match (&exchange, own) {
+        let tap = match (&exchange, own) {
             (Some(at), _) => {
-                let name = self.subscription_name(&peer.name, is_shared);
-                let (queue, binding, is_new) = self.node.subscription_queue(
-                    now,
-                    (&name, is_shared),
-                    (&wanted, asked),
-                    at,
-                    &mut scratch.wakeups,
-                )?;
-                let consumer = subscribe(&queue).map_err(|error| {
-                    if is_new {
-                        let deleted = queue.delete(DeleteIf::default());
-                        scratch.wakeups.merge(deleted.unwrap_or_default());
-                    }
-                    error.to_amqp()
-                })?;
-                in_force.0.extend(binding.filters);
-                subscription = Some(Subscription::new(at, waker));
-                (queue, false, consumer)
+                let name = &peer.name;
+                let (tap, binding) =
+                    self.tap_exchange(now, (name, &wanted, asked), at, &options, scratch)?;
+                in_force.0.extend(binding);
+                tap
             }
-            (None, Some(address)) => {
-                let queue = match address {
-                    EVENTS => self.event_queue()?,
-                    _ => self.reply_queue(peer)?,
-                };
-                let consumer = subscribe(&queue).map_err(|error| error.to_amqp())?;
-                (queue, true, consumer)
-            }
-            (None, None) => {
-                self.node.arrange(now, &wanted, &mut scratch.wakeups);
-                self.node.link_to(&wanted, subscribe)?
-            }
+            (None, Some(address)) => self.tap_own(now, peer, address, &options)?,
+            (None, None) => self.tap_queue(now, &wanted, &options, scratch)?,
         };
         // There are queues that turn everybody into a browser.
-        let browsing = browsing || queue.settings().browse_only;
+        let browsing = browsing || tap.queue.settings().browse_only;
         let mut source = match &exchange {
             Some(at) => subscription_in_force(asked, at),
-            None => source_in_force(asked, &queue, browsing),
+            None => source_in_force(asked, &tap.queue, browsing),
         };
         source.filter = (!in_force.is_empty()).then_some(in_force);
         if own.is_some() {
             source.address.clone_from(&asked.address);
         }
+        let record = LinkRecord {
+            browsing,
+            exclusive: wanted.exclusive(),
+            acknowledged: peer.snd_settle_mode != SenderSettleMode::Settled,
+            ..self.link_record(id, peer, Direction::Out, tap.queue.name())
+        };
+        self.open_tap(now, id, peer, (source, tap, record), scratch);
+        Ok(())
+    }
+
+    /// Takes from the queue of a subscription, which is bound to an exchange; with the filters that
+    /// say how it is bound.
+    fn tap_exchange(
+        &self,
+        now: Now,
+        (name, wanted, asked): (&str, &Wanted<'_>, &Source),
+        at: &ExchangeAt<'_>,
+        options: &ConsumerOptions,
+        scratch: &mut Scratch,
+    ) -> Result<(Tap, Map), AmqpError> {
+        let is_shared = wanted.has("shared");
+        let name = self.subscription_name(name, is_shared);
+        let (queue, binding, is_new) = self.node.subscription_queue(
+            now,
+            (&name, is_shared),
+            (wanted, asked),
+            at,
+            &mut scratch.wakeups,
+        )?;
+        let consumer = queue.subscribe(now, options.clone()).map_err(|error| {
+            if is_new {
+                let deleted = queue.delete(DeleteIf::default());
+                scratch.wakeups.merge(deleted.unwrap_or_default());
+            }
+            error.to_amqp()
+        })?;
+        let subscription = Some(Subscription::new(at, options.waker.clone()));
+        let wants_lost_groups = options.wants_lost_groups;
+        let tap = Tap { queue, consumer, owns_queue: false, wants_lost_groups, subscription };
+        Ok((tap, binding.filters))
+    }
+
+    /// Takes what the node itself sends: events, or answers to requests.
+    fn tap_own(
+        &mut self,
+        now: Now,
+        peer: &Attach,
+        address: &str,
+        options: &ConsumerOptions,
+    ) -> Result<Tap, AmqpError> {
+        let queue = match address {
+            EVENTS => self.event_queue()?,
+            _ => self.reply_queue(peer)?,
+        };
+        let consumer = queue.subscribe(now, options.clone()).map_err(|error| error.to_amqp())?;
+        let wants_lost_groups = options.wants_lost_groups;
+        Ok(Tap { queue, consumer, owns_queue: true, wants_lost_groups, subscription: None })
+    }
+
+    /// Takes from a queue that is there, or is made for this.
+    fn tap_queue(
+        &self,
+        now: Now,
+        wanted: &Wanted<'_>,
+        options: &ConsumerOptions,
+        scratch: &mut Scratch,
+    ) -> Result<Tap, AmqpError> {
+        self.node.arrange(now, wanted, &mut scratch.wakeups);
+        let subscribe = |queue: &SharedQueue| queue.subscribe(now, options.clone());
+        let (queue, owns_queue, consumer) = self.node.link_to(wanted, subscribe)?;
+        let wants_lost_groups = options.wants_lost_groups;
+        Ok(Tap { queue, consumer, owns_queue, wants_lost_groups, subscription: None })
+    }
+
+    /// Answers a receiver, and lets messages flow.
+    fn open_tap(
+        &mut self,
+        now: Now,
+        id: LinkId,
+        peer: &Attach,
+        (source, tap, record): (Source, Tap, LinkRecord),
+        scratch: &mut Scratch,
+    ) {
+        let Tap { queue, consumer, owns_queue, wants_lost_groups, subscription } = tap;
         let default_outcome = source.default_outcome.as_ref().and_then(Outcome::of);
+        let presettled = peer.snd_settle_mode == SenderSettleMode::Settled;
         let mut answer = answer_to(peer);
         answer.source = Some(source);
         answer.snd_settle_mode = match presettled {
@@ -144,12 +195,6 @@ impl Connection {
         };
         answer.offered_capabilities.extend(wants_lost_groups.then_some(LOST_GROUPS));
         self.engine.answer_attach(id, answer);
-        let record = LinkRecord {
-            browsing,
-            exclusive: wanted.exclusive(),
-            acknowledged: !presettled,
-            ..self.link_record(id, peer, Direction::Out, queue.name())
-        };
         let end = End::Outgoing(Outgoing {
             queue,
             consumer,
@@ -169,7 +214,6 @@ impl Connection {
         // Credit may have come before the answer.
         self.note_state(now, id);
         self.make_ready(id);
-        Ok(())
     }
 
     /// A link without source is how JMS clients ask for a durable subscription to end: they attach to
@@ -323,124 +367,24 @@ impl Connection {
     }
 }
 
-/// An answer that grants what was asked for. Nothing is kept of a link that is suspended: of
-/// deliveries that the peer has kept we have none (part 2, 2.6.13).
-fn answer_to(peer: &Attach) -> AttachAnswer {
-    let unsettled = peer.unsettled.as_ref().map(|_| Map::new());
-    AttachAnswer { unsettled, ..AttachAnswer::echo(peer) }
+/// Where a link to a receiver takes its messages from.
+struct Tap {
+    queue: Arc<SharedQueue>,
+    consumer: ConsumerId,
+    owns_queue: bool,
+    wants_lost_groups: bool,
+    subscription: Option<Subscription>,
 }
 
-/// The source as it is in force.
-fn source_in_force(asked: &Source, queue: &SharedQueue, browsing: bool) -> Source {
-    Source {
-        address: Some(queue.name().to_owned()),
-        durable: TerminusDurability::None,
-        // Nothing is kept of a link that is only detached.
-        expiry_policy: TerminusExpiryPolicy::LinkDetach,
-        timeout: 0,
-        dynamic_node_properties: node_properties(asked.dynamic_node_properties.as_ref(), queue),
-        distribution_mode: Some(if browsing { DISTRIBUTION_COPY } else { DISTRIBUTION_MOVE }),
-        // No filter is in force that was not understood: those that are follow.
-        filter: None,
-        default_outcome: Some(asked.default_outcome.clone().unwrap_or(DeliveryState::Released)),
-        outcomes: OUTCOMES.to_vec(),
-        capabilities: capabilities_of(&asked.capabilities, &QUEUE_CAPABILITIES),
-        ..asked.clone()
-    }
+/// The address of a source, if it is one of the node's own.
+fn own_address(asked: &Source) -> Option<&str> {
+    let address = asked.address.as_deref().filter(|_| !asked.dynamic);
+    address.filter(|address| [MANAGEMENT, EVENTS].contains(address))
 }
 
-/// The source of a subscription as it is in force. Each receiver gets a copy of its own.
-fn subscription_in_force(asked: &Source, at: &ExchangeAt<'_>) -> Source {
-    Source {
-        address: address_in_force(asked.dynamic, asked.address.as_deref(), at),
-        // It outlives its links, and does not survive a restart.
-        durable: TerminusDurability::None,
-        dynamic_node_properties: exchange_properties(asked.dynamic_node_properties.as_ref(), at),
-        distribution_mode: Some(DISTRIBUTION_COPY),
-        filter: None,
-        default_outcome: Some(asked.default_outcome.clone().unwrap_or(DeliveryState::Released)),
-        outcomes: OUTCOMES.to_vec(),
-        capabilities: capabilities_of(&asked.capabilities, &EXCHANGE_CAPABILITIES),
-        ..asked.clone()
-    }
+/// The questions to messages among the filters of a source.
+fn filters_of(asked: &Source, is_exchange: bool) -> Result<Filters, AmqpError> {
+    let Some(set) = &asked.filter else { return Ok(Filters::default()) };
+    let filters = if is_exchange { Filters::new(set) } else { Filters::of_queue(set) };
+    filters.map_err(|error| error.to_amqp())
 }
-
-/// The target of a link to an exchange as it is in force.
-fn publishing_in_force(asked: &Target, at: &ExchangeAt<'_>) -> Target {
-    Target {
-        address: address_in_force(asked.dynamic, asked.address.as_deref(), at),
-        durable: TerminusDurability::None,
-        expiry_policy: TerminusExpiryPolicy::LinkDetach,
-        timeout: 0,
-        dynamic_node_properties: exchange_properties(asked.dynamic_node_properties.as_ref(), at),
-        capabilities: capabilities_of(&asked.capabilities, &EXCHANGE_CAPABILITIES),
-        ..asked.clone()
-    }
-}
-
-fn address_in_force(dynamic: bool, asked: Option<&str>, at: &ExchangeAt<'_>) -> Option<String> {
-    match dynamic {
-        true => Some(at.exchange.name().to_owned()),
-        false => asked.map(str::to_owned),
-    }
-}
-
-/// The properties of an exchange, where any were asked for.
-fn exchange_properties(asked: Option<&Map>, at: &ExchangeAt<'_>) -> Option<Map> {
-    asked?;
-    let mut properties = Map::new();
-    for (key, value) in at.exchange.settings().to_arguments() {
-        let Some(key) = key.as_str().and_then(|key| Symbol::new(key).ok()) else { continue };
-        properties.insert(key, value);
-    }
-    if at.is_own {
-        let policy = LifetimePolicy::DeleteOnClose.to_value();
-        properties.insert(Symbol::from_static(LifetimePolicy::KEY), policy);
-    }
-    Some(properties)
-}
-
-fn target_in_force(asked: &Target, queue: &SharedQueue) -> Target {
-    Target {
-        address: Some(queue.name().to_owned()),
-        durable: TerminusDurability::None,
-        // Nothing is kept of a link that is only detached.
-        expiry_policy: TerminusExpiryPolicy::LinkDetach,
-        timeout: 0,
-        dynamic_node_properties: node_properties(asked.dynamic_node_properties.as_ref(), queue),
-        capabilities: capabilities_of(&asked.capabilities, &QUEUE_CAPABILITIES),
-        ..asked.clone()
-    }
-}
-
-/// The properties in force, where any were asked for; their keys are symbols (part 3, 3.5.9).
-fn node_properties(asked: Option<&Map>, queue: &SharedQueue) -> Option<Map> {
-    asked?;
-    let settings = queue.settings();
-    let mut properties = Map::new();
-    for (key, value) in settings.to_arguments() {
-        let Some(key) = key.as_str().and_then(|key| Symbol::new(key).ok()) else { continue };
-        properties.insert(key, value);
-    }
-    if let Some(lifetime) = settings.lifetime {
-        properties.insert(Symbol::from_static(LifetimePolicy::KEY), lifetime.to_value());
-    }
-    Some(properties)
-}
-
-/// What of the capabilities asked for a node has.
-fn capabilities_of(asked: &[Symbol], has: &[&str]) -> Vec<Symbol> {
-    asked.iter().filter(|symbol| has.contains(&symbol.as_str())).cloned().collect()
-}
-
-const QUEUE_CAPABILITIES: [&str; 3] = ["queue", "temporary-queue", "create-on-demand"];
-const EXCHANGE_CAPABILITIES: [&str; 5] =
-    ["topic", "temporary-topic", "create-on-demand", "shared", "global"];
-
-/// What a receiver may say of a delivery (part 3, 3.4).
-const OUTCOMES: [Symbol; 4] = [
-    Symbol::from_static("amqp:accepted:list"),
-    Symbol::from_static("amqp:rejected:list"),
-    Symbol::from_static("amqp:released:list"),
-    Symbol::from_static("amqp:modified:list"),
-];

@@ -1,0 +1,133 @@
+//! What is answered to a peer that attaches: its terminus, as it is in force.
+
+use mochila_broker::SharedQueue;
+use mochila_engine::AttachAnswer;
+use mochila_wire::performative::Attach;
+use mochila_wire::terminus::{
+    DISTRIBUTION_COPY, DISTRIBUTION_MOVE, LifetimePolicy, TerminusDurability, TerminusExpiryPolicy,
+};
+use mochila_wire::{DeliveryState, Map, Source, Symbol, Target};
+
+use crate::wanted::ExchangeAt;
+
+/// An answer that grants what was asked for. Nothing is kept of a link that is suspended: of
+/// deliveries that the peer has kept we have none (part 2, 2.6.13).
+pub(crate) fn answer_to(peer: &Attach) -> AttachAnswer {
+    let unsettled = peer.unsettled.as_ref().map(|_| Map::new());
+    AttachAnswer { unsettled, ..AttachAnswer::echo(peer) }
+}
+
+/// The source as it is in force.
+pub(crate) fn source_in_force(asked: &Source, queue: &SharedQueue, browsing: bool) -> Source {
+    Source {
+        address: Some(queue.name().to_owned()),
+        durable: TerminusDurability::None,
+        // Nothing is kept of a link that is only detached.
+        expiry_policy: TerminusExpiryPolicy::LinkDetach,
+        timeout: 0,
+        dynamic_node_properties: node_properties(asked.dynamic_node_properties.as_ref(), queue),
+        distribution_mode: Some(if browsing { DISTRIBUTION_COPY } else { DISTRIBUTION_MOVE }),
+        // No filter is in force that was not understood: those that are follow.
+        filter: None,
+        default_outcome: Some(asked.default_outcome.clone().unwrap_or(DeliveryState::Released)),
+        outcomes: OUTCOMES.to_vec(),
+        capabilities: capabilities_of(&asked.capabilities, &QUEUE_CAPABILITIES),
+        ..asked.clone()
+    }
+}
+
+/// The source of a subscription as it is in force. Each receiver gets a copy of its own.
+pub(crate) fn subscription_in_force(asked: &Source, at: &ExchangeAt<'_>) -> Source {
+    Source {
+        address: address_in_force(asked.dynamic, asked.address.as_deref(), at),
+        // It outlives its links, and does not survive a restart.
+        durable: TerminusDurability::None,
+        dynamic_node_properties: exchange_properties(asked.dynamic_node_properties.as_ref(), at),
+        distribution_mode: Some(DISTRIBUTION_COPY),
+        filter: None,
+        default_outcome: Some(asked.default_outcome.clone().unwrap_or(DeliveryState::Released)),
+        outcomes: OUTCOMES.to_vec(),
+        capabilities: capabilities_of(&asked.capabilities, &EXCHANGE_CAPABILITIES),
+        ..asked.clone()
+    }
+}
+
+/// The target of a link to an exchange as it is in force.
+pub(crate) fn publishing_in_force(asked: &Target, at: &ExchangeAt<'_>) -> Target {
+    Target {
+        address: address_in_force(asked.dynamic, asked.address.as_deref(), at),
+        durable: TerminusDurability::None,
+        expiry_policy: TerminusExpiryPolicy::LinkDetach,
+        timeout: 0,
+        dynamic_node_properties: exchange_properties(asked.dynamic_node_properties.as_ref(), at),
+        capabilities: capabilities_of(&asked.capabilities, &EXCHANGE_CAPABILITIES),
+        ..asked.clone()
+    }
+}
+
+fn address_in_force(dynamic: bool, asked: Option<&str>, at: &ExchangeAt<'_>) -> Option<String> {
+    match dynamic {
+        true => Some(at.exchange.name().to_owned()),
+        false => asked.map(str::to_owned),
+    }
+}
+
+/// The properties of an exchange, where any were asked for.
+fn exchange_properties(asked: Option<&Map>, at: &ExchangeAt<'_>) -> Option<Map> {
+    asked?;
+    let mut properties = Map::new();
+    for (key, value) in at.exchange.settings().to_arguments() {
+        let Some(key) = key.as_str().and_then(|key| Symbol::new(key).ok()) else { continue };
+        properties.insert(key, value);
+    }
+    if at.is_own {
+        let policy = LifetimePolicy::DeleteOnClose.to_value();
+        properties.insert(Symbol::from_static(LifetimePolicy::KEY), policy);
+    }
+    Some(properties)
+}
+
+pub(crate) fn target_in_force(asked: &Target, queue: &SharedQueue) -> Target {
+    Target {
+        address: Some(queue.name().to_owned()),
+        durable: TerminusDurability::None,
+        // Nothing is kept of a link that is only detached.
+        expiry_policy: TerminusExpiryPolicy::LinkDetach,
+        timeout: 0,
+        dynamic_node_properties: node_properties(asked.dynamic_node_properties.as_ref(), queue),
+        capabilities: capabilities_of(&asked.capabilities, &QUEUE_CAPABILITIES),
+        ..asked.clone()
+    }
+}
+
+/// The properties in force, where any were asked for; their keys are symbols (part 3, 3.5.9).
+fn node_properties(asked: Option<&Map>, queue: &SharedQueue) -> Option<Map> {
+    asked?;
+    let settings = queue.settings();
+    let mut properties = Map::new();
+    for (key, value) in settings.to_arguments() {
+        let Some(key) = key.as_str().and_then(|key| Symbol::new(key).ok()) else { continue };
+        properties.insert(key, value);
+    }
+    if let Some(lifetime) = settings.lifetime {
+        properties.insert(Symbol::from_static(LifetimePolicy::KEY), lifetime.to_value());
+    }
+    Some(properties)
+}
+
+/// What of the capabilities asked for a node has.
+fn capabilities_of(asked: &[Symbol], has: &[&str]) -> Vec<Symbol> {
+    asked.iter().filter(|symbol| has.contains(&symbol.as_str())).cloned().collect()
+}
+
+const QUEUE_CAPABILITIES: [&str; 3] = ["queue", "temporary-queue", "create-on-demand"];
+const EXCHANGE_CAPABILITIES: [&str; 5] =
+    ["topic", "temporary-topic", "create-on-demand", "shared", "global"];
+
+/// What a receiver may say of a delivery (part 3, 3.4).
+const OUTCOMES: [Symbol; 4] = [
+    Symbol::from_static("amqp:accepted:list"),
+    Symbol::from_static("amqp:rejected:list"),
+    Symbol::from_static("amqp:released:list"),
+    Symbol::from_static("amqp:modified:list"),
+];

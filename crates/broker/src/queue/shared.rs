@@ -1,17 +1,10 @@
 //! The lock around a queue.
 
 use super::aftermath::{Aftermath, NEVER};
-use super::showing::Showing;
-use super::{
-    ConsumerId, ConsumerOptions, DeleteIf, Enqueued, GroupReport, Mode, Outcome, ProducerId, Queue,
-    Refusal, Rejected, Room, Settlement, Statistics, TakeLimit, Taking, Want,
-};
+use super::{ConsumerId, DeleteIf, GroupReport, Mode, ProducerId, Queue, Statistics, Want};
 use crate::budget::{Budget, Reservation};
 use crate::error::{QueueError, no_exchange};
-use crate::events::{Event, EventKind};
 use crate::exchange::Alternate;
-use crate::message::{Batch, Taken};
-use crate::messages::Run;
 use crate::node::Node;
 use crate::settings::{Limits, QueueSettings, Terms};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, lock};
@@ -40,9 +33,9 @@ pub struct SharedQueue {
     /// When the node looks at this queue next. Written under the lock of the node's timers.
     pub(super) timeout_ms: AtomicU64,
     /// Whether its messages have names, to be known without the lock.
-    is_named: AtomicBool,
+    pub(super) is_named: AtomicBool,
     /// Whether some messages are kept out, to be known without the lock.
-    is_screened: AtomicBool,
+    pub(super) is_screened: AtomicBool,
     pub(super) node: Weak<Node>,
     pub(super) this: Weak<SharedQueue>,
     reservation: Reservation,
@@ -158,244 +151,6 @@ impl SharedQueue {
     /// The limits in force.
     pub fn limits(&self) -> Limits {
         *lock(&self.queue).limits()
-    }
-
-    /// Adds the messages of a batch as far as the limits allow; empties the batch.
-    pub fn enqueue(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        if let Some(peer) = self.peer() {
-            return peer.bring(now, batch, false);
-        }
-        self.bring(now, batch, true)
-    }
-
-    /// Why a message of this size is never let in, however empty the queue is; to be asked while a
-    /// large message is still coming in.
-    pub fn refuses(&self, message_bytes: u64) -> Option<Refusal> {
-        lock(&self.queue).refuses(message_bytes)
-    }
-
-    /// Adds the messages of a batch of somebody to whom the queue gives no credit, and who cannot be
-    /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
-    pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        if let Some(peer) = self.peer() {
-            return peer.bring(now, batch, false);
-        }
-        self.bring(now, batch, false)
-    }
-
-    /// Adds a batch that other queues get too, and which stays as it is; `held_back` if this one has
-    /// given its sender credit.
-    pub(crate) fn share(
-        &self,
-        now: Now,
-        batch: &mut Batch,
-        held_back: bool,
-    ) -> (Enqueued, Wakeups) {
-        if let Some(peer) = self.peer() {
-            return peer.share_here(now, batch, false);
-        }
-        self.share_here(now, batch, held_back)
-    }
-
-    fn share_here(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
-        if self.is_screened.load(Ordering::Relaxed) {
-            // What is kept out here may enter elsewhere.
-            return self.bring(now, &mut batch.twin(), held_back);
-        }
-        self.find_names(batch);
-        self.bring_shared(now, batch, held_back)
-    }
-
-    fn bring(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
-        self.screen(batch);
-        self.find_names(batch);
-        let result = self.bring_shared(now, batch, held_back);
-        batch.clear();
-        result
-    }
-
-    fn bring_shared(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
-        let (mut enqueued, wakeups) = self.visit(|queue| queue.enqueue(now, batch, held_back));
-        batch.number(&mut enqueued.rejected);
-        if enqueued.rejected.iter().any(|rejected| rejected.reason == Refusal::Overrun) {
-            let event = Event::new(EventKind::QueueSelfDestruct).with("queue", self.name());
-            self.node.upgrade().inspect(|node| node.feed().raise(event));
-        }
-        (enqueued, wakeups)
-    }
-
-    /// Keeps room for the messages of a batch, all or none; says whether producers get no credit now.
-    pub(crate) fn reserve(
-        &self,
-        batch: &mut Batch,
-        is_held_back: bool,
-    ) -> (Result<(Room, bool), Vec<Rejected>>, Wakeups) {
-        self.screen(batch);
-        self.find_names(batch);
-        let (mut reserved, wakeups) = self.visit(|queue| queue.reserve(batch, is_held_back));
-        if let Err(rejected) = &mut reserved {
-            batch.number(rejected);
-        }
-        (reserved, wakeups)
-    }
-
-    /// Gives back room that was kept.
-    pub(crate) fn give_back_room(&self, now: Now, room: Room) -> Wakeups {
-        self.visit(|queue| queue.give_back_room(now, room)).1
-    }
-
-    /// Messages that a consumer holds get this outcome.
-    pub(crate) fn settle_runs(
-        &self,
-        now: Now,
-        id: ConsumerId,
-        runs: impl Iterator<Item = Run>,
-        outcome: &Outcome,
-    ) -> Wakeups {
-        self.visit(|queue| queue.settle_runs(now, id, runs, outcome)).1
-    }
-
-    /// A transaction has these messages of a consumer now.
-    pub(crate) fn pledge(
-        &self,
-        now: Now,
-        id: ConsumerId,
-        runs: impl Iterator<Item = Run>,
-    ) -> (u64, Wakeups) {
-        self.visit(|queue| queue.pledge(now, id, runs))
-    }
-
-    /// The consumer has messages again that a transaction had.
-    pub(crate) fn unpledge(
-        &self,
-        now: Now,
-        id: ConsumerId,
-        runs: impl Iterator<Item = Run>,
-    ) -> Wakeups {
-        self.visit(|queue| queue.unpledge(now, id, runs)).1
-    }
-
-    /// Messages of a transaction that failed get this outcome.
-    pub(crate) fn redeem(
-        &self,
-        now: Now,
-        id: ConsumerId,
-        runs: &[Run],
-        outcome: &Outcome,
-    ) -> Wakeups {
-        self.visit(|queue| {
-            runs.iter().for_each(|run| queue.redeem(now, id, *run, outcome));
-            queue.redeemed(now, id);
-        })
-        .1
-    }
-
-    /// Adds a consumer. It is idle until it takes for the first time.
-    pub fn subscribe(&self, now: Now, options: ConsumerOptions) -> Result<ConsumerId, QueueError> {
-        // A consumer that is new wakes nobody.
-        self.visit(|queue| queue.subscribe(now, &self.name, options)).0
-    }
-
-    /// Removes a consumer; what it holds is released.
-    pub fn unsubscribe(&self, now: Now, id: ConsumerId) -> Wakeups {
-        self.unsubscribe_with(now, id, &Outcome::Release)
-    }
-
-    /// Removes a consumer; what it holds gets this outcome (the default outcome of its source, or
-    /// one that counts as a failed attempt if its connection broke).
-    pub fn unsubscribe_with(&self, now: Now, id: ConsumerId, outcome: &Outcome) -> Wakeups {
-        self.visit(|queue| queue.unsubscribe(now, id, outcome)).1
-    }
-
-    /// Hands messages to a consumer, or registers it to be woken: one step.
-    ///
-    /// A consumer that is told [`Taking::More`], or is woken, has to come again or to be idle: the
-    /// queue counts on it and may let others wait.
-    pub fn take(
-        &self,
-        now: Now,
-        id: ConsumerId,
-        limit: TakeLimit,
-        out: &mut Taken,
-    ) -> (Taking, Wakeups) {
-        if !id.selects {
-            return self.visit(|queue| queue.take(now, id, limit, out));
-        }
-        let mut wakeups = self.look_ahead(id, limit);
-        let (taking, woken) = self.visit(|queue| queue.take(now, id, limit, out));
-        wakeups.merge(woken);
-        (taking, wakeups)
-    }
-
-    /// Shows a consumer that selects what it has not been shown, so that it finds what it takes.
-    fn look_ahead(&self, id: ConsumerId, limit: TakeLimit) -> Wakeups {
-        let want = u64::from(limit.messages.min(MOST_AHEAD));
-        let mut wakeups = Wakeups::new();
-        let mut queue = lock(&self.queue);
-        for _ in 0..SHOWN_IN_A_TAKE {
-            let Some(mut showing) = queue.plan_showing_to(id, want) else { break };
-            drop(queue);
-            showing.evaluate();
-            queue = lock(&self.queue);
-            queue.install(showing);
-            wakeups.merge(queue.take_wakeups());
-        }
-        wakeups
-    }
-
-    /// Shows those who select and wait what is new to them; who has to come is called.
-    pub(super) fn show(&self, mut showing: Box<Showing>) -> Wakeups {
-        let mut wakeups = Wakeups::new();
-        let mut rounds = 1;
-        loop {
-            showing.evaluate();
-            let mut queue = lock(&self.queue);
-            queue.install(showing);
-            let more = if rounds < SHOWN_IN_A_VISIT {
-                queue.plan_showing()
-            } else {
-                queue.call_unshown();
-                None
-            };
-            wakeups.merge(queue.take_wakeups());
-            drop(queue);
-            let Some(more) = more else { return wakeups };
-            showing = more;
-            rounds += 1;
-        }
-    }
-
-    /// The consumer cannot take anything now (no credit, or its peer reads too slowly): it does not
-    /// wait any more, and others get what it had been called for.
-    pub fn idle(&self, now: Now, id: ConsumerId) -> Wakeups {
-        self.visit(|queue| queue.idle(now, id)).1
-    }
-
-    /// Accepts messages by their positions; cheapest if they are in order.
-    pub fn accept(&self, now: Now, id: ConsumerId, positions: &[u64]) -> Wakeups {
-        self.visit(|queue| queue.accept(now, id, positions)).1
-    }
-
-    /// Accepts all that the consumer holds from position `first` to `last`.
-    pub fn accept_range(&self, now: Now, id: ConsumerId, first: u64, last: u64) -> Wakeups {
-        self.visit(|queue| queue.accept_range(now, id, first, last)).1
-    }
-
-    /// Settles messages, each with its own outcome. Positions that the consumer does not hold
-    /// change nothing.
-    pub fn settle(&self, now: Now, id: ConsumerId, settlements: &[Settlement]) -> Wakeups {
-        self.visit(|queue| queue.settle(now, id, settlements)).1
-    }
-
-    /// Takes back messages that the consumer has taken and has not passed on to its peer, by their
-    /// positions: to be taken again, also by a browser, which then goes on there.
-    pub fn give_back(&self, now: Now, id: ConsumerId, positions: &[u64]) -> Wakeups {
-        self.visit(|queue| queue.give_back(now, id, positions)).1
-    }
-
-    /// Settles all that the consumer holds.
-    pub fn settle_all(&self, now: Now, id: ConsumerId, outcome: &Outcome) -> Wakeups {
-        self.visit(|queue| queue.settle_all(now, id, outcome)).1
     }
 
     /// Adds a producer.
@@ -521,24 +276,6 @@ impl SharedQueue {
         &self.timeout_ms
     }
 
-    /// Keeps those messages of a batch out that are not to enter, while the queue is not locked.
-    fn screen(&self, batch: &mut Batch) {
-        if self.is_screened.load(Ordering::Relaxed) {
-            let (screen, owner) = lock(&self.queue).screen();
-            batch.screen(|message, connection| {
-                screen.as_ref().is_none_or(|screen| screen.lets_in(message, connection, owner))
-            });
-        }
-    }
-
-    /// Finds the names of a batch's messages, if the queue needs them, while it is not locked.
-    pub(super) fn find_names(&self, batch: &mut Batch) {
-        if self.is_named.load(Ordering::Relaxed) {
-            let address = std::ptr::from_ref(self).addr();
-            batch.find_names_for(address, || lock(&self.queue).naming().cloned());
-        }
-    }
-
     pub(super) fn budget(&self) -> &Arc<Budget> {
         self.reservation.budget()
     }
@@ -567,12 +304,6 @@ impl fmt::Debug for SharedQueue {
 const PRIVATE: u8 = 1;
 /// What is sent to it goes to another queue, and the other way round.
 const REDIRECTED: u8 = 2;
-/// A consumer that selects is shown messages until so many match.
-const MOST_AHEAD: u32 = 256;
-/// So many rounds of showing belong to one take; then others come first.
-const SHOWN_IN_A_TAKE: usize = 16;
-/// So many rounds of showing belong to one visit; then those who wait look for themselves.
-const SHOWN_IN_A_VISIT: usize = 4;
 
 #[cfg(test)]
 mod tests {

@@ -27,10 +27,12 @@ impl Reservation {
         drop(self.split(self.bytes.saturating_sub(bytes)));
     }
 
-    /// Makes it as much as is needed, whatever the limit; not byte by byte.
+    /// Makes it as much as is needed, whatever the limit; not byte by byte as long as there is
+    /// more than that.
     pub(crate) fn follow(&mut self, bytes: u64) {
         if bytes > self.bytes {
-            let more = self.budget.charge(bytes - self.bytes + PAID_AHEAD);
+            let ahead = PAID_AHEAD.min(self.budget.free());
+            let more = self.budget.charge(bytes - self.bytes + ahead);
             self.merge(more);
         } else if self.bytes - bytes > 2 * PAID_AHEAD || bytes == 0 && self.bytes > 0 {
             let ahead = if bytes == 0 { 0 } else { PAID_AHEAD };
@@ -78,3 +80,23 @@ impl fmt::Debug for Reservation {
 
 /// So much is paid at a time by whoever needs a little more again and again.
 const PAID_AHEAD: u64 = 8 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_paid_ahead_where_there_is_nothing_left() {
+        let budget = Budget::with_soft_limit(100_000, 90_000);
+        let mut early = Reservation::nothing(&budget);
+        early.follow(100);
+        assert_eq!(budget.used(), 100 + PAID_AHEAD, "not byte by byte");
+        let _messages = budget.reserve(85_000).unwrap();
+        let used = budget.used();
+        let mut late = Reservation::nothing(&budget);
+        late.follow(100);
+        assert_eq!((late.bytes(), budget.used()), (100, used + 100));
+        late.follow(150);
+        assert_eq!(budget.used(), used + 150);
+    }
+}

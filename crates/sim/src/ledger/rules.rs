@@ -51,6 +51,11 @@ impl QueueRules {
         self.refuses || self.drops
     }
 
+    /// Whether messages may be gone although nobody is done with them.
+    pub(crate) fn may_lose(&self) -> bool {
+        self.forgets || self.drops || self.replaces
+    }
+
     /// Whether every message that is refused is counted as an overflow of the queue.
     pub(crate) fn counts_refused(&self) -> bool {
         !self.refuses

@@ -282,8 +282,8 @@ impl Ledger {
             }
             self.tally.unknown += 1;
             let is_sure = |entry: &&Entry| {
-                let forgets = self.queues.get(&entry.queue).is_some_and(|rules| rules.forgets);
-                !forgets && entry.ttl_ms.is_none()
+                let rules = self.queues.get(&entry.queue);
+                !rules.is_some_and(QueueRules::may_lose) && entry.ttl_ms.is_none()
             };
             let entry = |no: &MessageNo| &self.entries[no.0];
             let mut sent = transaction.sent.iter().map(entry).filter(is_sure);

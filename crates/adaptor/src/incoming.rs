@@ -56,6 +56,7 @@ impl Connection {
         transfer: &TransferEvent,
         scratch: &mut Scratch,
     ) {
+        let mut had_credit = !transfer.without_credit;
         let transaction = match transfer.txn_id(buffer) {
             Some(txn_id) if transfer.start => {
                 let Some(id) = self.transactions.find(txn_id) else {
@@ -63,6 +64,8 @@ impl Connection {
                     let error = refusal::no_transaction();
                     return self.detach_with(now, transfer.link, error, scratch);
                 };
+                let incoming = self.links.incoming(transfer.link);
+                had_credit &= incoming.is_some_and(|it| !it.credit.is_at_limit);
                 Some(id)
             }
             _ => None,
@@ -79,7 +82,7 @@ impl Connection {
             settled: transfer.settled,
             settle_mode: transfer.rcv_settle_mode,
             transaction,
-            had_credit: !transfer.without_credit,
+            had_credit,
         };
         if transfer.is_whole() && !self.is_to_be_spilled(transfer) {
             let arrival = Arrival::InBuffer(transfer.payload());
@@ -122,14 +125,14 @@ impl Connection {
         let meta = MessageMeta { message_format, ..MessageMeta::read(&sections, bytes) };
         let Some(incoming) = self.links.incoming(sender.link) else { return };
         let delivery = (sender.delivery_id, sender.answer(incoming.settle_mode));
-        let may_exceed = sender.transaction.is_none() || !incoming.credit.is_at_limit;
-        let had_credit = sender.had_credit && may_exceed;
         let place = match &mut incoming.destination {
-            Destination::Queue { queue, .. } => Place::Queue { queue, is_held_back: had_credit },
+            Destination::Queue { queue, .. } => {
+                Place::Queue { queue, is_held_back: sender.had_credit }
+            }
             Destination::Exchange(publisher) => Place::Exchange {
                 exchange: publisher.exchange(),
                 key: publisher.key(),
-                governor: publisher.governor().filter(|_| had_credit),
+                governor: publisher.governor().filter(|_| sender.had_credit),
             },
             Destination::Anonymous(relay) => {
                 let to = sections.to(bytes).unwrap_or_default();
@@ -142,7 +145,7 @@ impl Connection {
                         Err(error) => return self.refuse_delivery(now, sender, error, scratch),
                     }
                 }
-                match relay.place(had_credit) {
+                match relay.place(sender.had_credit) {
                     Some(place) => place,
                     None => return,
                 }

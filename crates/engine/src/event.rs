@@ -143,10 +143,7 @@ pub struct TransferEvent {
     pub payload_start: u32,
     /// Where the payload of this frame ends.
     pub payload_end: u32,
-    pub(crate) tag_start: u32,
-    pub(crate) tag_len: u8,
-    pub(crate) txn_id_len: u8,
-    pub(crate) txn_id_start: u32,
+    pub(crate) places: Places,
     /// Whether this is the delivery's first frame.
     pub start: bool,
     /// Whether more frames follow.
@@ -167,6 +164,39 @@ pub struct TransferEvent {
     pub state: Option<Box<DeliveryState>>,
 }
 
+/// Where the tag and the id of the transaction are that a transfer names; empty where it names none.
+///
+/// In one number, since events are moved several times: where the frame's body starts, and how far
+/// behind that and how long each of them is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Places(u64);
+
+impl Places {
+    /// Of a body that starts at `start`, with the places of both in it.
+    #[inline]
+    pub(crate) fn new(start: usize, tag: Range<u8>, txn_id: Range<u8>) -> Places {
+        let [a, b, c, d] = (start as u32).to_le_bytes();
+        Places(u64::from_le_bytes([a, b, c, d, tag.start, tag.end, txn_id.start, txn_id.end]))
+    }
+
+    fn tag(self) -> Range<usize> {
+        let [.., start, end, _, _] = self.0.to_le_bytes();
+        self.within(start, end)
+    }
+
+    #[inline]
+    fn txn_id(self) -> Range<usize> {
+        let [.., start, end] = self.0.to_le_bytes();
+        self.within(start, end)
+    }
+
+    #[inline]
+    fn within(self, start: u8, end: u8) -> Range<usize> {
+        let body = self.0 as u32 as usize;
+        body + usize::from(start)..body + usize::from(end)
+    }
+}
+
 impl TransferEvent {
     /// Where in the handled bytes the payload of this frame is.
     pub fn payload(&self) -> Range<usize> {
@@ -175,16 +205,16 @@ impl TransferEvent {
 
     /// Where in the handled bytes the delivery tag is; empty on frames that do not repeat it.
     pub fn tag(&self) -> Range<usize> {
-        self.tag_start as usize..self.tag_start as usize + usize::from(self.tag_len)
+        self.places.tag()
     }
 
     /// The id of the transaction that the delivery is in, if this frame says that it is in one; it is
     /// in the handled bytes.
     #[inline]
     pub fn txn_id<'a>(&'a self, bytes: &'a [u8]) -> Option<&'a [u8]> {
-        if self.txn_id_len > 0 {
-            let start = self.txn_id_start as usize;
-            return Some(&bytes[start..start + usize::from(self.txn_id_len)]);
+        let place = self.places.txn_id();
+        if !place.is_empty() {
+            return Some(&bytes[place]);
         }
         match self.state.as_deref() {
             Some(DeliveryState::Transactional { txn_id, .. }) => Some(txn_id),

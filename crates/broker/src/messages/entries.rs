@@ -186,6 +186,25 @@ impl Block {
         self.entries.get_mut(index - usize::from(self.start))
     }
 
+    /// Gives those of some entries to another holder that one has; returns how many.
+    pub(crate) fn hand_over(&mut self, indexes: Range<usize>, from: u32, to: u32) -> u64 {
+        let mut count = 0;
+        let mut give = |entry: &mut Entry| {
+            let is_held = entry.holder == from;
+            entry.holder = if is_held { to } else { entry.holder };
+            count += u64::from(is_held);
+        };
+        let wanted = mask_of(indexes.clone());
+        if self.live & wanted == wanted {
+            let start = usize::from(self.start);
+            let entries = &mut self.entries[indexes.start - start..indexes.end - start];
+            entries.iter_mut().for_each(give);
+        } else {
+            indexes.for_each(|index| self.get_mut(index).map_or((), &mut give));
+        }
+        count
+    }
+
     /// Takes an entry out for good, if it is there and `condition` holds.
     pub(crate) fn remove_if(
         &mut self,

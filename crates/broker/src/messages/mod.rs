@@ -294,13 +294,7 @@ impl Messages {
         let mut count = 0;
         for (number, indexes) in pieces(run) {
             let Some(block) = self.entries.block_mut(number) else { continue };
-            for index in indexes {
-                let held = block.get_mut(index).filter(|entry| entry.holder == from);
-                if let Some(entry) = held {
-                    entry.holder = to;
-                    count += 1;
-                }
-            }
+            count += block.hand_over(indexes, from, to);
         }
         count
     }

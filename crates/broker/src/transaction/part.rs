@@ -154,13 +154,19 @@ pub(super) fn pledge(
     positions: impl Iterator<Item = u64>,
     outcome: &Outcome,
 ) {
-    let is_same = pledges.last().is_some_and(|last| last.outcome == *outcome);
-    let first = pledges.len() - usize::from(is_same);
+    let mut add = |run: Run| pledges.push(Pledge { run, outcome: outcome.clone() });
+    let mut run = Run::new(0, 0);
     for position in positions {
-        match pledges[first..].last_mut() {
-            Some(last) if last.run.end() == position => last.run.len += 1,
-            _ => pledges.push(Pledge { run: Run::new(position, 1), outcome: outcome.clone() }),
+        if run.end() != position {
+            if run.len > 0 {
+                add(run);
+            }
+            run = Run::new(position, 0);
         }
+        run.len += 1;
+    }
+    if run.len > 0 {
+        add(run);
     }
 }
 

@@ -4,7 +4,7 @@ use mochila_wire::{Now, Performative, condition};
 
 use super::Connection;
 use super::state::State;
-use super::transfers::Places;
+use crate::event::Places;
 use crate::fault::{Fault, Verdict};
 
 impl Connection {
@@ -116,19 +116,18 @@ impl Connection {
     #[inline]
     fn read_transfer(&mut self, channel: u16, body: &[u8], at: usize) -> Verdict {
         let (transfer, used) = Transfer::decode(body)?;
-        let range = |part: &[u8]| {
-            let start = at + (part.as_ptr().addr() - body.as_ptr().addr());
-            start..start + part.len()
+        // Both stand well within the first 256 bytes; a tag that does not is too long, and refused.
+        let place = |part: &[u8]| {
+            let start = (part.as_ptr().addr() - body.as_ptr().addr()) as u8;
+            start..start.saturating_add(part.len() as u8)
         };
-        let places = Places {
-            payload: at + used..at + body.len(),
-            tag: transfer.delivery_tag.map_or(0..0, range),
-            txn_id: match transfer.state {
-                Some(TransferState::InTransaction(txn_id)) => range(txn_id),
-                _ => 0..0,
-            },
+        let tag = transfer.delivery_tag.map_or(0..0, place);
+        let txn_id = match transfer.state {
+            Some(TransferState::InTransaction(txn_id)) => place(txn_id),
+            _ => 0..0,
         };
-        self.handle_transfer(channel, transfer, places)
+        let places = Places::new(at, tag, txn_id);
+        self.handle_transfer(channel, transfer, at + used..at + body.len(), places)
     }
 
     /// Handles a frame while the connection opens or closes.

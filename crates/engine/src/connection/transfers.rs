@@ -5,6 +5,7 @@ use mochila_wire::{SequenceNo, condition};
 
 use super::Connection;
 use super::attachments::unattached;
+use crate::event::Places;
 use crate::fault::{Fault, Verdict, brief};
 use crate::link::{End, Link, Partial, Receiver, Right};
 use crate::session::IncomingDeliveries;
@@ -17,9 +18,9 @@ impl Connection {
         &mut self,
         channel: u16,
         transfer: Transfer<'_>,
+        payload: Range<usize>,
         places: Places,
     ) -> Verdict {
-        let Places { payload, tag, txn_id } = places;
         let session_id = self.expect_session(channel, "transfer")?;
         let Some(session) = self.sessions.get_mut(session_id.0) else { return Ok(()) };
         if !session.state.is_usable() {
@@ -77,10 +78,7 @@ impl Connection {
             message_format: partial.message_format,
             payload_start: payload.start as u32,
             payload_end: payload.end as u32,
-            tag_start: tag.start as u32,
-            tag_len: tag.len() as u8,
-            txn_id_len: txn_id.len() as u8,
-            txn_id_start: txn_id.start as u32,
+            places,
             start,
             more,
             aborted: transfer.aborted,
@@ -95,14 +93,6 @@ impl Connection {
         }));
         Ok(())
     }
-}
-
-/// Where parts of a transfer frame are, in the handled bytes; what is not there is empty.
-pub(super) struct Places {
-    pub(super) payload: Range<usize>,
-    pub(super) tag: Range<usize>,
-    /// Of the transaction, at most 255 bytes.
-    pub(super) txn_id: Range<usize>,
 }
 
 /// A transfer frame and where it belongs.

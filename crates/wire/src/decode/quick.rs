@@ -164,7 +164,7 @@ impl<'a> Quick<'a> {
         // With a null for the outcome that it has not, or without.
         let id = match fields {
             [1, codes::BINARY8, len, id @ ..] | [2, codes::BINARY8, len, id @ .., codes::NULL]
-                if usize::from(*len) == id.len() && !id.is_empty() =>
+                if usize::from(*len) == id.len() && (1..=MAX_TXN_ID).contains(&id.len()) =>
             {
                 id
             }
@@ -197,6 +197,9 @@ impl<'a> Quick<'a> {
         more
     }
 }
+
+/// Longer ids of transactions, if there are any, are read as others are.
+const MAX_TXN_ID: usize = 32;
 
 /// The size of the value that these bytes begin with, if it is not described and all there.
 #[inline(always)]

@@ -37,7 +37,7 @@ pub struct Transfer<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum TransferState<'a> {
     /// It is in the transaction of this id and has no outcome (part 4, 4.5.6). Every message of a
-    /// transaction says so: hence the id is borrowed from the frame. An empty one never is.
+    /// transaction says so: hence the id is borrowed from the frame. It has 1 to 32 bytes.
     InTransaction(&'a [u8]),
     /// Any other, and the same in an unusual encoding.
     Other(Box<DeliveryState>),
@@ -117,7 +117,7 @@ impl From<DeliveryState> for TransferState<'_> {
 impl<'a> From<&'a DeliveryState> for TransferState<'a> {
     fn from(state: &'a DeliveryState) -> TransferState<'a> {
         match state {
-            DeliveryState::Transactional { txn_id, outcome: None } if !txn_id.is_empty() => {
+            DeliveryState::Transactional { txn_id, outcome: None } => {
                 TransferState::InTransaction(txn_id)
             }
             other => TransferState::Other(Box::new(other.clone())),
@@ -179,9 +179,10 @@ mod tests {
         round_trip(&Transfer::default());
         round_trip(&Transfer { handle: 1, more: true, ..Transfer::default() });
         let accepted = Some(Box::new(DeliveryState::Accepted));
-        let ids = [&b"t"[..], &[7; 8], &[7; 200]].into_iter();
+        let ids = [&b"t"[..], &[7; 8], &[7; 32]].into_iter();
         let states = ids.map(TransferState::InTransaction).chain([
             DeliveryState::Transactional { txn_id: Box::default(), outcome: None }.into(),
+            DeliveryState::Transactional { txn_id: Box::from([7; 200]), outcome: None }.into(),
             DeliveryState::Transactional { txn_id: Box::from(*b"t"), outcome: accepted }.into(),
         ]);
         for state in states.map(Some) {

@@ -1,7 +1,8 @@
 //! The messages that one publisher's visit brings for one address.
 
 use super::{
-    Head, LargeBody, MessageMeta, MessageName, MessageNames, NO_OVERLAY, Origin, Overlay, Segment,
+    Head, LargeBody, MessageMeta, MessageName, MessageNames, NO_OVERLAY, Named, Origin, Overlay,
+    Segment,
 };
 use crate::budget::{Budget, Claim, OverLimit, Reservation};
 use crate::messages::Flags;
@@ -404,13 +405,25 @@ impl Batch {
         self.names.clear();
         for message in &self.messages {
             let bytes = message.bytes(&self.segments);
-            self.names.push(&message.head.sections(bytes), bytes);
+            self.names.push(message.head, bytes);
         }
     }
 
-    /// The name of one message; they have been found.
-    pub(crate) fn name(&self, index: usize) -> Option<MessageName<'_>> {
-        self.names.get(index, || self.messages[index].bytes(&self.segments))
+    /// Which of the names one message has; they have been found.
+    #[inline]
+    pub(crate) fn named(&self, index: usize) -> Named {
+        self.names.named(index)
+    }
+
+    /// One of the names.
+    #[inline]
+    pub(crate) fn name(&self, number: u32) -> Option<MessageName<'_>> {
+        self.names.get(number)
+    }
+
+    /// How many names the messages have.
+    pub(crate) fn name_count(&self) -> usize {
+        self.names.count()
     }
 
     fn fill(

@@ -1,6 +1,8 @@
 //! Where the sections of a message's head end, in little space.
 
-use mochila_wire::{Limits, Sections, section};
+use mochila_wire::section::{self, Section};
+use mochila_wire::{Limits, Sections};
+use std::ops::Range;
 
 /// The ends of the sections before the body, as far as they fit: nine bytes instead of 32.
 ///
@@ -27,6 +29,24 @@ impl Head {
         let [delivery, annotations, properties, application] = self.ends.map(u32::from);
         let ends = [u32::from(self.header), delivery, annotations, properties, application];
         Sections::of_head(ends, bytes.len() as u32)
+    }
+
+    /// Where a section lies that stands between annotations and body; nowhere if that has to be found
+    /// by scanning.
+    #[inline]
+    pub(crate) fn range(self, section: Section) -> Range<usize> {
+        let [_, annotations, properties, application] = self.ends.map(usize::from);
+        match section {
+            Section::Properties => annotations..properties,
+            Section::ApplicationProperties => properties..application,
+            _ => 0..0,
+        }
+    }
+
+    /// Whether there are properties, as far as is known without scanning.
+    #[inline]
+    pub(crate) fn has_properties(self) -> bool {
+        self.ends[1] != self.ends[2]
     }
 
     /// The end of the header, if no annotations follow it.

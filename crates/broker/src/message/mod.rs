@@ -8,6 +8,8 @@ mod content;
 mod head;
 mod meta;
 mod name;
+mod name_place;
+mod name_table;
 mod numbers;
 mod origin;
 mod overlay;
@@ -26,7 +28,8 @@ pub use taken::{Delivery, Taken};
 
 pub(crate) use batch::{Incoming, cost_of_one};
 pub(crate) use head::Head;
-pub(crate) use name::{MessageName, MessageNames};
+pub(crate) use name::{MessageNames, Named};
+pub(crate) use name_table::MessageName;
 pub(crate) use numbers::{Numbers, SEQUENCE};
 pub(crate) use stamps::Stamps;
 pub(crate) use taken::NO_OVERLAY;

@@ -1,65 +1,42 @@
 //! What a message belongs to: its group.
 
+use super::Head;
+use super::name_place::NamePlace;
+use super::name_table::{MessageName, NameTable};
 use crate::settings::{NameSource, Naming};
-use mochila_wire::section::Section;
 use mochila_wire::types::Type;
-use mochila_wire::{RawValue, Sections};
+use mochila_wire::{Decoder, RawValue, Sections};
 use std::io::Write;
 use std::sync::Arc;
 
-/// The names of the messages of a batch: where they are, and their hashes.
-///
-/// The names stay in the messages; only what is not text there is written out beside them.
+/// The names of the messages of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct MessageNames {
     /// What names the messages; kept for the next batch, which mostly goes to the same queue.
     naming: Option<Arc<Naming>>,
     /// The address of the queue whose messages are named like this, or have been.
     queue: usize,
-    names: Vec<FoundName>,
-    texts: Vec<u8>,
-    /// What stood in front of a name that was found among application properties, from where they
-    /// begin: a message in which the same bytes stand there has its name in the same place.
-    before: Vec<u8>,
-    /// How long that name was.
-    len_there: u32,
+    named: Vec<Named>,
+    table: NameTable,
+    /// The last name that was no text, written out.
+    written: Vec<u8>,
+    /// Where the last name was found.
+    place: NamePlace,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct FoundName {
-    hash: u64,
-    start: u32,
-    len: u32,
-    place: Place,
-    is_last: bool,
-}
-
-/// Where a name is.
+/// Which name of its batch a message has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// In the message.
-    Message,
-    /// Among the texts that have been written out.
-    Texts,
-    /// It is the default.
-    Default,
-    /// There is none: the message belongs to nothing.
-    Nowhere,
-}
-
-/// The name that a message has, or its group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MessageName<'a> {
-    pub(crate) name: &'a [u8],
-    pub(crate) hash: u64,
+pub(crate) struct Named {
+    /// The number of the name, or `NAMELESS`: the message belongs to nothing.
+    pub(crate) number: u32,
     /// It ends the group: what comes later under this name is another one (JMSXGroupSeq -1).
     pub(crate) is_last: bool,
 }
 
 impl MessageNames {
     pub(crate) fn clear(&mut self) {
-        self.names.clear();
-        self.texts.clear();
+        self.named.clear();
+        self.table.clear();
     }
 
     /// What names the messages of a queue, as far as is known here: it may have changed.
@@ -68,112 +45,73 @@ impl MessageNames {
     }
 
     pub(crate) fn learn(&mut self, queue: usize, naming: Arc<Naming>) {
-        self.clear();
-        self.before.clear();
+        self.start(&naming);
         self.queue = queue;
-        self.naming = Some(naming);
     }
 
     /// True if the names of so many messages have been found like this.
     pub(crate) fn are_found(&self, naming: &Arc<Naming>, messages: usize) -> bool {
         let is_same = self.naming.as_ref().is_some_and(|known| Arc::ptr_eq(known, naming));
-        is_same && self.names.len() == messages
+        is_same && self.named.len() == messages
     }
 
     pub(crate) fn start(&mut self, naming: &Arc<Naming>) {
         self.clear();
-        self.before.clear();
+        self.place.forget();
         self.naming = Some(Arc::clone(naming));
     }
 
     /// Finds the name of the next message.
-    pub(crate) fn push(&mut self, sections: &Sections, bytes: &[u8]) {
-        let Some(naming) = self.naming.take() else { return };
-        if let Some(start) = self.same_place(sections, bytes) {
-            let (len, place) = (self.len_there, Place::Message);
-            let is_last = ends_group(sections, bytes);
-            let found = FoundName { hash: 0, start: start as u32, len, place, is_last };
-            let hash = naming.hash(&bytes[found.range()]);
-            self.names.push(FoundName { hash, ..found });
-            self.naming = Some(naming);
-            return;
-        }
-        let (value, is_last) = look_up(&naming.source, sections, bytes);
-        let name = match value.and_then(|value| self.text(value, bytes)) {
-            Some((place, start, name)) => {
-                let (start, len) = (start as u32, name as u32);
-                FoundName { hash: 0, start, len, place, is_last }
-            }
-            None if naming.default.is_some() => {
-                let (hash, place) = (naming.default_hash, Place::Default);
-                FoundName { hash, start: 0, len: 0, place, is_last }
-            }
-            None => FoundName { hash: 0, start: 0, len: 0, place: Place::Nowhere, is_last },
-        };
-        let hash = match name.place {
-            Place::Message => naming.hash(&bytes[name.range()]),
-            Place::Texts => naming.hash(&self.texts[name.range()]),
-            Place::Default | Place::Nowhere => name.hash,
-        };
-        if name.place == Place::Message && matches!(naming.source, NameSource::Application(_)) {
-            self.note_place(sections, bytes, name);
-        }
-        self.names.push(FoundName { hash, ..name });
-        self.naming = Some(naming);
-    }
-
-    /// Where the name begins, if the message begins its application properties as the last one did.
     #[inline]
-    fn same_place(&self, sections: &Sections, bytes: &[u8]) -> Option<usize> {
-        let section = sections.range(Section::ApplicationProperties);
-        let start = section.start + self.before.len();
-        let is_same = !self.before.is_empty()
-            && start + self.len_there as usize <= section.end
-            && bytes[section.start..start] == self.before[..];
-        is_same.then_some(start)
-    }
-
-    /// Notes what stands in front of a name.
-    fn note_place(&mut self, sections: &Sections, bytes: &[u8], name: FoundName) {
-        let start = sections.range(Section::ApplicationProperties).start;
-        self.before.clear();
-        if name.start as usize - start <= MOST_BEFORE {
-            self.before.extend_from_slice(&bytes[start..name.start as usize]);
-            self.len_there = name.len;
-        }
-    }
-
-    /// The name of one message, whose bytes are got if they are needed; `None` if it has none.
-    pub(crate) fn get<'a>(
-        &'a self,
-        index: usize,
-        bytes: impl FnOnce() -> &'a [u8],
-    ) -> Option<MessageName<'a>> {
-        let name = self.names.get(index)?;
-        let text = match name.place {
-            Place::Message => &bytes()[name.range()],
-            Place::Texts => &self.texts[name.range()],
-            Place::Default => self.naming.as_ref()?.default.as_ref()?.as_bytes(),
-            Place::Nowhere => return None,
+    pub(crate) fn push(&mut self, head: Head, bytes: &[u8]) {
+        let Some(naming) = &self.naming else { return };
+        let found = bytes.get(head.range(naming.source.section()));
+        let found = found.and_then(|section| self.place.find(section));
+        let Some((name, rest)) = found.filter(|(name, _)| !name.is_empty()) else {
+            return self.push_any(&head.sections(bytes), bytes);
         };
-        Some(MessageName { name: text, hash: name.hash, is_last: name.is_last })
+        let is_last = match naming.source {
+            NameSource::GroupId => is_end(Decoder::new(rest).raw().ok()),
+            NameSource::Application(_) => {
+                head.has_properties() && ends_group(&head.sections(bytes), bytes)
+            }
+        };
+        let number = self.table.number(name, naming);
+        self.named.push(Named { number, is_last });
     }
 
-    /// Where the text of a value begins and how long it is; `None` if it names nothing.
-    fn text(&mut self, value: RawValue<'_>, bytes: &[u8]) -> Option<(Place, usize, usize)> {
-        if let Some(text) = value.text().or_else(|| value.as_binary()) {
-            let start = text.as_ptr() as usize - bytes.as_ptr() as usize;
-            return (!text.is_empty()).then_some((Place::Message, start, text.len()));
+    /// Finds the name of the next message wherever it is.
+    fn push_any(&mut self, sections: &Sections, bytes: &[u8]) {
+        let Some(naming) = &self.naming else { return };
+        let (value, is_last) = look_up(&naming.source, sections, bytes);
+        let text = value.and_then(|value| value.text().or_else(|| value.as_binary()));
+        self.written.clear();
+        let written = value.filter(|_| text.is_none());
+        let written = written.and_then(|value| write_text(&mut self.written, value));
+        let name = text.or(written.map(|()| &self.written[..])).filter(|name| !name.is_empty());
+        let default = || naming.default.as_ref().map(|name| name.as_bytes());
+        let number = name.or_else(default).map(|name| self.table.number(name, naming));
+        self.named.push(Named { number: number.unwrap_or(NAMELESS), is_last });
+        if let Some(text) = text {
+            self.place.note(sections, naming.source.section(), bytes, text);
         }
-        let start = self.texts.len();
-        write_text(&mut self.texts, value)?;
-        Some((Place::Texts, start, self.texts.len() - start))
     }
-}
 
-impl FoundName {
-    fn range(&self) -> std::ops::Range<usize> {
-        self.start as usize..(self.start + self.len) as usize
+    /// Which name a message has.
+    #[inline]
+    pub(crate) fn named(&self, index: usize) -> Named {
+        self.named.get(index).copied().unwrap_or(Named { number: NAMELESS, is_last: false })
+    }
+
+    /// One of the names; `None` if it is that of messages that have none.
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Option<MessageName<'_>> {
+        self.table.get(number)
+    }
+
+    /// How many names there are.
+    pub(crate) fn count(&self) -> usize {
+        self.table.len()
     }
 }
 
@@ -206,10 +144,11 @@ fn is_end(sequence: Option<RawValue<'_>>) -> bool {
 
 /// Writes a value that is no text as Qpid does: 7 and "7" are one name.
 fn write_text(out: &mut Vec<u8>, value: RawValue<'_>) -> Option<()> {
-    if let Some(number) = value.as_i64() {
-        return write!(out, "{number}").ok();
-    }
     if let Some(number) = value.as_u64() {
+        write_decimal(out, number);
+        return Some(());
+    }
+    if let Some(number) = value.as_i64() {
         return write!(out, "{number}").ok();
     }
     if let Some(flag) = value.as_bool() {
@@ -235,10 +174,23 @@ fn write_text(out: &mut Vec<u8>, value: RawValue<'_>) -> Option<()> {
     }
 }
 
+/// Writes a number as everybody does, only faster: it may be the key of every message.
+fn write_decimal(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [b'0'; 20];
+    let mut start = digits.len() - 1;
+    while number >= 10 {
+        digits[start] += (number % 10) as u8;
+        number /= 10;
+        start -= 1;
+    }
+    digits[start] += number as u8;
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// The number of no name.
+pub(crate) const NAMELESS: u32 = u32::MAX;
 /// The places of `group-id` and, after it, `group-sequence` in the properties.
 const GROUP_ID: usize = 10;
-/// Names are looked for in the same place if no more than so many bytes stand in front of them.
-const MOST_BEFORE: usize = 128;
 /// The group-sequence that ends a group: -1 in JMS.
 const LAST: u32 = u32::MAX;
 
@@ -259,15 +211,19 @@ mod tests {
         Arc::new(Naming::of_groups(&settings).unwrap().unwrap())
     }
 
-    fn found(naming: &Arc<Naming>, message: &Message) -> Option<(String, u64, bool)> {
-        let bytes = message.to_bytes();
-        let sections = scan(&bytes, &Limits::DEFAULT).unwrap();
+    fn found(naming: &Arc<Naming>, message: &Message) -> Option<(String, u32, bool)> {
         let mut names = MessageNames::default();
         names.start(naming);
-        names.push(&sections, &bytes);
-        let group = names.get(0, || &bytes)?;
+        push(&mut names, message);
+        let Named { number, is_last } = names.named(0);
+        let group = names.get(number)?;
         let name = String::from_utf8(group.name.to_vec()).unwrap();
-        Some((name, group.hash, group.is_last))
+        Some((name, group.hash, is_last))
+    }
+
+    fn push(names: &mut MessageNames, message: &Message) {
+        let bytes = message.to_bytes();
+        names.push(Head::of(&scan(&bytes, &Limits::DEFAULT).unwrap()), &bytes);
     }
 
     fn coloured(colour: impl Into<Value>) -> Message {
@@ -306,17 +262,35 @@ mod tests {
         let messages = [&messages[..], &[none, coloured(7u32), coloured("teal")]].concat();
         let mut found = Vec::new();
         for (index, message) in messages.iter().enumerate() {
-            let bytes = message.to_bytes();
-            names.push(&scan(&bytes, &Limits::DEFAULT).unwrap(), &bytes);
-            let name = names.get(index, || &bytes).unwrap();
+            push(&mut names, message);
+            let Named { number, is_last } = names.named(index);
+            let name = names.get(number).unwrap();
             assert_eq!(name.hash, naming.hash(name.name));
-            found.push((String::from_utf8(name.name.to_vec()).unwrap(), name.is_last));
+            found.push((String::from_utf8(name.name.to_vec()).unwrap(), is_last));
         }
         let expected =
             ["blue", "grey", "black", "blue", "red", "grey", "qpid.no-group", "7", "teal"];
         let expected: Vec<_> =
             expected.iter().enumerate().map(|(at, name)| ((*name).to_owned(), at == 5)).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_sequence_ends_the_group_wherever_its_name_is_found() {
+        for key in [None, Some("colour")] {
+            let mut names = MessageNames::default();
+            names.start(&naming(key, None));
+            for sequence in [Some(1), Some(u32::MAX), None, Some(2), Some(u32::MAX)] {
+                let mut message = coloured("blue");
+                message.properties_mut().group_id = Some("blue".into());
+                message.properties_mut().group_sequence = sequence;
+                message.properties_mut().reply_to_group_id = Some("red".into());
+                push(&mut names, &message);
+            }
+            let ends = (0..5).map(|index| names.named(index).is_last).collect::<Vec<_>>();
+            assert_eq!(ends, [false, true, false, false, true]);
+            assert_eq!(names.count(), 1);
+        }
     }
 
     #[test]

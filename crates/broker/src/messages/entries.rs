@@ -145,6 +145,8 @@ impl Block {
     }
 
     /// Adds the next entry.
+    // Without being told, the compiler calls it for each message.
+    #[inline(always)]
     pub(crate) fn push(&mut self, entry: Entry, expiry_ms: Option<u64>) {
         let at = self.entries.len();
         if let Some(expiry_ms) = expiry_ms {
@@ -168,7 +170,7 @@ impl Block {
         &self.links[index - usize::from(self.start)]
     }
 
-    fn link_mut(&mut self, index: usize) -> &mut Link {
+    pub(crate) fn link_mut(&mut self, index: usize) -> &mut Link {
         &mut self.links[index - usize::from(self.start)]
     }
 

@@ -1,10 +1,10 @@
 //! The last message of each key.
 
-use super::entries::{BLOCK, Entries};
+use super::entries::{BLOCK, Block, Entries};
 use super::groups::{Directory, Link};
-use super::{Run, indexes};
+use super::indexes;
 use crate::budget::{Budget, Reservation};
-use crate::message::MessageName;
+use crate::message::{Batch, MessageName, Named};
 use crate::settings::Naming;
 use std::sync::Arc;
 
@@ -47,23 +47,27 @@ impl LastValues {
         last
     }
 
-    /// Finds the key of a message that is being enqueued.
-    #[inline]
-    pub(crate) fn link(&mut self, key: Option<MessageName<'_>>) -> Link {
-        key.map_or(Link::NONE, |key| Link::of(self.keys.find(&key)))
+    /// The messages of a batch are about to be enqueued.
+    pub(crate) fn expect(&mut self, batch: &Batch) {
+        self.keys.expect(batch.name_count());
     }
 
-    /// Messages have been enqueued; each has its link.
-    pub(crate) fn enqueued(&mut self, entries: &Entries, added: Run) {
-        for position in added.first..added.end() {
-            let link = entries.link(position);
-            if link.is_none() {
-                continue;
-            }
-            let before = self.keys.group_mut(link.group).keep_only(position);
-            self.replaced.extend(before);
-        }
-        self.links += added.len;
+    /// A message has become the last entry of this block: it gets its link, and is the last of its
+    /// key.
+    #[inline]
+    pub(crate) fn link(&mut self, batch: &Batch, named: Named, position: u64, block: &mut Block) {
+        let Some(number) = self.keys.number(batch, named) else {
+            block.push_link(Link::NONE);
+            return;
+        };
+        block.push_link(Link::of(number));
+        let before = self.keys.group_mut(number).keep_only(position);
+        self.replaced.extend(before);
+    }
+
+    /// So many messages have got their links.
+    pub(crate) fn linked(&mut self, messages: u64) {
+        self.links += messages;
         self.charge();
     }
 

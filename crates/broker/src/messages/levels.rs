@@ -1,7 +1,7 @@
 //! Messages by priority.
 
 use super::bits::Bits;
-use super::entries::Entries;
+use super::entries::{BLOCK, Entries, index_of};
 use super::{Positions, Run};
 use crate::settings::{PRIORITIES, Priorities, Turns};
 
@@ -15,6 +15,14 @@ pub(crate) struct Levels {
     levels: Vec<Positions>,
     /// How many messages of each level have been taken in this round of turns.
     taken: Turns,
+    placing: Placing,
+}
+
+/// Messages of one block that are coming in, sorted by level, so that each level changes once.
+#[derive(Debug, Default)]
+struct Placing {
+    block: u64,
+    masks: [[u64; 2]; PRIORITIES],
 }
 
 /// Which messages are next.
@@ -34,7 +42,7 @@ impl Levels {
     pub(crate) fn new(priorities: Priorities) -> Levels {
         let mut levels = Vec::new();
         levels.resize_with(priorities.count(), Positions::default);
-        Levels { priorities, levels, taken: Turns::default() }
+        Levels { priorities, levels, taken: Turns::default(), placing: Placing::default() }
     }
 
     /// Turns are as long as this from now on, if the levels are the same; false if they are not.
@@ -100,7 +108,30 @@ impl Levels {
         *taken = taken.saturating_add(u32::try_from(messages).unwrap_or(u32::MAX));
     }
 
-    /// Adds messages that are available now.
+    /// A message comes in.
+    #[inline]
+    pub(crate) fn place(&mut self, position: u64, priority: u8) {
+        if position / BLOCK != self.placing.block {
+            self.placed();
+            self.placing.block = position / BLOCK;
+        }
+        let index = index_of(position);
+        let level = self.priorities.level(priority);
+        self.placing.masks[level][index / 64] |= 1 << (index % 64);
+    }
+
+    /// The last message has come in.
+    pub(crate) fn placed(&mut self) {
+        let Placing { block, masks } = &mut self.placing;
+        for (positions, mask) in self.levels.iter_mut().zip(masks) {
+            let [low, high] = std::mem::take(mask).map(u128::from);
+            if low | high != 0 {
+                positions.insert_bits(Bits::new(*block, low | high << 64));
+            }
+        }
+    }
+
+    /// Adds messages that are available again.
     pub(crate) fn insert(&mut self, entries: &Entries, run: Run) {
         Bits::pieces(run).for_each(|bits| self.each(entries, bits, Positions::insert_bits));
     }

@@ -16,6 +16,7 @@ mod name;
 mod positions;
 mod slots;
 mod taking;
+mod walking;
 mod window;
 mod withdrawal;
 
@@ -27,16 +28,16 @@ pub(crate) use groups::{GroupState, Groups, Handover};
 pub(crate) use leaving::{Dequeued, Return};
 pub(crate) use levels::{Choice, Levels};
 pub(crate) use positions::{Positions, Run};
-pub(crate) use taking::{Acquired, Picks, Taker};
+pub(crate) use taking::{Acquired, Taker};
+pub(crate) use walking::Walk;
 pub(crate) use withdrawal::Withdrawal;
 
 use crate::budget::Budget;
-use crate::message::{Batch, Incoming, MessageName, Overlay, Segment};
+use crate::message::{Batch, Incoming, Overlay, Segment};
 use crate::settings::{Arrangement, Naming};
-use entries::{BLOCK, Entries, index_of, mask_of, pieces};
+use entries::{BLOCK, Block, Entries, index_of, mask_of, pieces};
 use entry::Entry;
 use expiry::Expiry;
-use groups::Link;
 use last_values::LastValues;
 use mochila_wire::Now;
 use slots::Slots;
@@ -136,7 +137,7 @@ impl Messages {
     /// The encoded bytes of the message that one of a batch would replace.
     pub(crate) fn last_bytes(&mut self, batch: &Batch, index: usize) -> Option<u64> {
         let Order::LastValues(values) = &mut self.order else { return None };
-        let last = self.entries.get(values.last(batch.name(index))?)?;
+        let last = self.entries.get(values.last(batch.name(batch.named(index).number))?)?;
         Some(self.slots.size(last))
     }
 
@@ -234,17 +235,54 @@ impl Messages {
         &mut self,
         now: Now,
         batch: &Batch,
+        admits: impl FnMut(usize, &Incoming) -> bool,
+    ) -> Run {
+        // Each order has a loop of its own, so that the plain one need not ask which it is.
+        let mut order = std::mem::take(&mut self.order);
+        let added = match &mut order {
+            Order::Fifo => self.fill(now, batch, admits, |_, _, _| {}),
+            Order::Groups(groups) => {
+                groups.expect(batch);
+                let added = self.fill(now, batch, admits, |index, position, block| {
+                    groups.link(batch, batch.named(index), position, block);
+                });
+                groups.linked(&mut self.entries, added.len);
+                added
+            }
+            Order::Levels(levels) => {
+                let added = self.fill(now, batch, admits, |index, position, _| {
+                    levels.place(position, batch.messages[index].meta.priority);
+                });
+                levels.placed();
+                added
+            }
+            Order::LastValues(values) => {
+                values.expect(batch);
+                let added = self.fill(now, batch, admits, |index, position, block| {
+                    values.link(batch, batch.named(index), position, block);
+                });
+                values.linked(added.len);
+                added
+            }
+        };
+        self.order = order;
+        added
+    }
+
+    /// Adds the entries of those messages of a batch that `admits` lets in. Each is shown to `note`,
+    /// by its number in the batch and where it stands, when it is the last entry of its block.
+    #[inline]
+    fn fill(
+        &mut self,
+        now: Now,
+        batch: &Batch,
         mut admits: impl FnMut(usize, &Incoming) -> bool,
+        mut note: impl FnMut(usize, u64, &mut Block),
     ) -> Run {
         let first = self.next_position;
         let mut admitted = batch.messages.iter().enumerate().filter(|(i, m)| admits(*i, m));
         let mut next = admitted.next();
         let mut filling = Filling::default();
-        let mut naming = match &mut self.order {
-            Order::Groups(groups) => Some(Linking::Groups(groups)),
-            Order::LastValues(values) => Some(Linking::LastValues(values)),
-            Order::Fifo | Order::Levels(_) => None,
-        };
         while next.is_some() {
             let number = self.next_position / BLOCK;
             let room = BLOCK as usize - index_of(self.next_position);
@@ -267,9 +305,7 @@ impl Messages {
                     self.overlays.insert(self.next_position, Arc::clone(overlay));
                 }
                 block.push(entry, expiry_ms);
-                if let Some(naming) = &mut naming {
-                    block.push_link(naming.link(batch.name(number_in_batch)));
-                }
+                note(number_in_batch, self.next_position, block);
                 filling.messages += 1;
                 filling.bytes += message.len;
                 self.next_position += 1;
@@ -280,12 +316,6 @@ impl Messages {
         let added = Run::new(first, self.next_position - first);
         self.entries.pushed(added.len);
         self.available.insert(added);
-        match &mut self.order {
-            Order::Fifo => {}
-            Order::Groups(groups) => groups.enqueued(&mut self.entries, added),
-            Order::Levels(levels) => levels.insert(&self.entries, added),
-            Order::LastValues(values) => values.enqueued(&self.entries, added),
-        }
         added
     }
 
@@ -340,22 +370,6 @@ impl Messages {
     /// What is to be freed once the lock has been released.
     pub(crate) fn take_garbage(&mut self) -> Vec<Arc<Segment>> {
         std::mem::take(&mut self.garbage)
-    }
-}
-
-/// Whatever gives names to messages that come in.
-enum Linking<'a> {
-    Groups(&'a mut Groups),
-    LastValues(&'a mut LastValues),
-}
-
-impl Linking<'_> {
-    #[inline]
-    fn link(&mut self, name: Option<MessageName<'_>>) -> Link {
-        match self {
-            Linking::Groups(groups) => groups.link(name),
-            Linking::LastValues(values) => values.link(name),
-        }
     }
 }
 

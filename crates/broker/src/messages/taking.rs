@@ -5,7 +5,7 @@ use super::entries::{BLOCK, index_of};
 use super::entry::{Entry, NOBODY};
 use super::leaving::EXPIRED;
 use super::slots::Slots;
-use super::{Dequeued, Flags, Messages, Order, Positions, Run};
+use super::{Dequeued, Flags, Messages, Run};
 use crate::message::{Delivery, NO_OVERLAY, Overlay, Taken};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,16 +19,6 @@ pub(crate) struct Taker {
     pub(crate) bytes: usize,
     /// It has nothing yet: the next message is handed over whatever its size.
     pub(crate) is_empty_handed: bool,
-}
-
-/// How many messages a consumer of a queue with groups takes at most.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Picks {
-    pub(crate) most: u64,
-    /// How many that anybody might take.
-    pub(crate) free: u64,
-    /// It stops after so many that have expired.
-    pub(crate) most_expired: u64,
 }
 
 /// What a consumer took of a run.
@@ -108,91 +98,6 @@ impl Messages {
         Handed { messages, bytes, expired, end }
     }
 
-    /// Gives a consumer messages of its groups and of free ones, in order, and names where they
-    /// stood.
-    ///
-    /// `next` finds the first ones of a set, not before a position, that the consumer may have. No more
-    /// than `picks.free` of them begin with another group, or are in none.
-    pub(crate) fn acquire_grouped(
-        &mut self,
-        mut picks: Picks,
-        mut taker: Taker,
-        mut next: impl FnMut(&Positions, u64) -> Option<Run>,
-        runs: &mut Vec<Run>,
-        out: &mut Taken,
-    ) -> Acquired {
-        let mut acquired = Acquired { messages: 0, bytes: 0, expired: Dequeued::default(), end: 0 };
-        let mut segment = None;
-        let mut run = Run::new(0, 0);
-        // Free ones that have been found: nobody else takes them meanwhile.
-        let mut found = Run::new(0, 0);
-        // Free ones that have been taken, and still stand among the free ones.
-        let mut taken = Run::new(0, 0);
-        while acquired.messages < picks.most && acquired.expired.messages() < picks.most_expired {
-            let Order::Groups(groups) = &mut self.order else { break };
-            if found.len == 0 && picks.free > 0 {
-                found = next(groups.free(), acquired.end).unwrap_or(found);
-            }
-            let free = Some(found.first).filter(|_| found.len > 0 && picks.free > 0);
-            let owned = groups.owned(taker.slot).filter(|owned| owned.len() > 0);
-            let owned = owned.and_then(|owned| next(owned, acquired.end)).map(|run| run.first);
-            let Some(position) = owned.into_iter().chain(free).min() else { break };
-            let (number, index) = (position / BLOCK, index_of(position));
-            let block = self.entries.block_mut(number).expect("what is available has an entry");
-            let expiry_ms = block.expiry_ms(index);
-            let link = *block.link(index);
-            let entry = block.get_mut(index).expect("what is available has an entry");
-            if expiry_ms <= taker.now_ms {
-                self.available.remove(Run::new(position, 1));
-                acquired.expired.merge(self.dequeue(number, 1 << index, NOBODY, EXPIRED));
-                // The next one of its group stands behind it.
-                acquired.end = position + 1;
-                found.len = 0;
-                continue;
-            }
-            let len = entry.len as usize;
-            if len > taker.bytes && !(taker.is_empty_handed && acquired.messages == 0) {
-                break;
-            }
-            let mut deliveries = Deliveries::new(&self.slots, &self.overlays, taker.now_ms);
-            deliveries.last = segment;
-            deliveries.push(position, entry, expiry_ms, out);
-            segment = deliveries.last;
-            entry.holder = taker.slot;
-            entry.flags |= Flags::WAS_ACQUIRED;
-            groups.acquire(position, link, taker.slot);
-            if free == Some(position) {
-                picks.free -= 1;
-                found = Run::new(found.first + 1, found.len - 1);
-                if taken.end() == position && taken.len > 0 {
-                    taken.len += 1;
-                } else {
-                    groups.free_taken(taken);
-                    taken = Run::new(position, 1);
-                }
-            } else {
-                groups.owned_taken(position, taker.slot);
-            }
-            taker.bytes = taker.bytes.saturating_sub(len);
-            acquired.messages += 1;
-            acquired.bytes += len;
-            acquired.end = position + 1;
-            if run.end() == position && run.len > 0 {
-                run.len += 1;
-            } else {
-                self.available.remove(run);
-                runs.extend(Some(run).filter(|run| run.len > 0));
-                run = Run::new(position, 1);
-            }
-        }
-        self.available.remove(run);
-        runs.extend(Some(run).filter(|run| run.len > 0));
-        if let Order::Groups(groups) = &mut self.order {
-            groups.free_taken(taken);
-        }
-        acquired
-    }
-
     /// Shows available messages that follow one another to a browser, which leaves them there.
     pub(crate) fn browse(&self, run: Run, taker: Taker, out: &mut Taken) -> Acquired {
         let block = self.entries.block(run.first / BLOCK).expect("what is available has an entry");
@@ -233,7 +138,7 @@ pub(super) struct Deliveries<'a> {
     overlays: &'a BTreeMap<u64, Arc<Overlay>>,
     now_ms: u64,
     /// The slot of the last message, and its segment's index in what is taken.
-    last: Option<(u32, u32)>,
+    pub(super) last: Option<(u32, u32)>,
 }
 
 impl<'a> Deliveries<'a> {

@@ -3,7 +3,7 @@
 use super::selection::Eligible;
 use super::{ConsumerId, EXPIRED_AT_ONCE, Queue, TakeLimit};
 use crate::message::Taken;
-use crate::messages::{GroupState, Groups, Picks, Taker};
+use crate::messages::{GroupState, Groups, Taker, Walk};
 use mochila_wire::Now;
 
 /// One group of a queue.
@@ -38,33 +38,33 @@ impl Queue {
         let wanted = u64::from(limit.messages);
         let called_for = self.distributor.answer_call(id);
         let free = self.distributor.share(id, self.messages.free().len());
-        let picks = Picks { most: wanted, free, most_expired: EXPIRED_AT_ONCE };
+        let taker =
+            Taker { slot: id.slot, now_ms: now.mono_ms, bytes: limit.bytes, is_empty_handed: true };
+        let takes_any = self.distributor.takes_any(id);
+        let walk = Walk { taker, most: wanted, free, most_expired: EXPIRED_AT_ONCE, takes_any };
         let distributor = &mut self.distributor;
-        let (slot, now_ms, bytes) = (id.slot, now.mono_ms, limit.bytes);
-        let taker = Taker { slot, now_ms, bytes, is_empty_handed: true };
         let groups = self.messages.groups_mut();
-        let mut runs = groups.map(Groups::lend_runs).unwrap_or_default();
+        let mut gone = groups.map(Groups::lend_list).unwrap_or_default();
         let acquired = self.messages.acquire_grouped(
-            picks,
-            taker,
+            walk,
             |positions, from| distributor.next(id, Eligible::some(positions), from),
-            &mut runs,
+            &mut gone,
             out,
         );
-        runs.iter().for_each(|run| self.distributor.took(id, *run));
+        gone.iter().for_each(|bits| self.distributor.took_bits(id, *bits));
         self.tell_handovers();
         let Some(consumer) = self.distributor.get_mut(id) else { return false };
         consumer.taken += acquired.messages;
         if consumer.options.settled {
-            for run in &runs {
-                let dequeued = self.messages.accept(*run, slot);
+            for bits in &gone {
+                let dequeued = self.messages.accept_bits(*bits, id.slot);
                 self.leave(dequeued);
             }
         } else {
-            runs.iter().for_each(|run| consumer.holding.took(*run, run.len));
+            gone.iter().for_each(|bits| consumer.holding.took_bits(*bits, bits.len()));
         }
         if let Some(groups) = self.messages.groups_mut() {
-            groups.return_runs(runs);
+            groups.return_list(gone);
         }
         self.expired(acquired.expired);
         self.counters.acquires += acquired.messages;

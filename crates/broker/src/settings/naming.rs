@@ -2,6 +2,7 @@
 
 use super::{QueueSettings, SettingsError};
 use foldhash::quality::RandomState;
+use mochila_wire::section::Section;
 use std::hash::{BuildHasher, Hasher};
 
 /// Where messages say what they belong to, and what becomes of those that do not.
@@ -10,7 +11,6 @@ pub(crate) struct Naming {
     pub(crate) source: NameSource,
     /// The name of messages that have none; `None` if they belong to nothing.
     pub(crate) default: Option<Box<str>>,
-    pub(crate) default_hash: u64,
     /// Whoever sends must not be able to choose names that collide, so it has a key. Nothing that
     /// can be seen depends on it.
     hasher: RandomState,
@@ -23,6 +23,17 @@ pub(crate) enum NameSource {
     GroupId,
     /// This application property.
     Application(Box<str>),
+}
+
+impl NameSource {
+    /// The section in which it is.
+    #[inline]
+    pub(crate) fn section(&self) -> Section {
+        match self {
+            NameSource::GroupId => Section::Properties,
+            NameSource::Application(_) => Section::ApplicationProperties,
+        }
+    }
 }
 
 impl Naming {
@@ -46,7 +57,6 @@ impl Naming {
         Ok(Some(Naming {
             source,
             default: Some(default).filter(|name| !name.is_empty()).map(Box::from),
-            default_hash: hash(&hasher, default.as_bytes()),
             hasher,
         }))
     }
@@ -58,25 +68,20 @@ impl Naming {
         Some(Naming {
             source: NameSource::Application(key.into()),
             default: Some(Box::default()),
-            default_hash: hash(&hasher, b""),
             hasher,
         })
     }
 
-    pub(crate) fn hash(&self, name: &[u8]) -> u64 {
-        hash(&self.hasher, name)
+    pub(crate) fn hash(&self, name: &[u8]) -> u32 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(name);
+        hasher.finish() as u32
     }
 
     /// True if messages have the same names either way.
     pub(crate) fn names_like(&self, other: &Naming) -> bool {
         self.source == other.source && self.default == other.default
     }
-}
-
-fn hash(hasher: &RandomState, name: &[u8]) -> u64 {
-    let mut hasher = hasher.build_hasher();
-    hasher.write(name);
-    hasher.finish()
 }
 
 /// The group of messages that name none, as in Qpid.

@@ -62,6 +62,21 @@ fn free_groups_are_taken_in_the_order_of_their_oldest_messages() {
 }
 
 #[test]
+fn what_others_own_is_passed_over_however_much_of_it_lies_between() {
+    for between in [1, 3, 4, 5, 130, 300] {
+        let mut bench = bench();
+        let (a, b) = (bench.consumer(), bench.consumer());
+        send(&mut bench, &["x0"]);
+        assert_eq!(bench.take(a, 1).texts, ["x0"]);
+        let own = vec!["x1"; between];
+        let texts = [&["y0"], &own[..], &["z0", "y1"], &own[..], &["y2", "z1"]].concat();
+        send(&mut bench, &texts);
+        assert_eq!(bench.take(b, 1_000).texts, ["y0", "z0", "y1", "y2", "z1"]);
+        assert_eq!(bench.take(a, 1_000).texts, vec!["x1"; 2 * between]);
+    }
+}
+
+#[test]
 fn c1_only_the_oldest_message_of_a_free_group_can_be_acquired() {
     let mut bench = bench();
     let (a, b) = (bench.consumer(), bench.consumer());

@@ -1,13 +1,13 @@
 //! Finding groups by name.
 
 use super::group::Group;
+use super::index::Index;
 use super::link::UNGROUPED;
-use crate::message::MessageName;
+use crate::message::{Batch, MessageName, Named};
 use crate::messages::name::Name;
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
 
-/// The groups that there are, by number and by the hash of their names.
+/// The groups that there are, by number and by name.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     groups: Vec<Option<Group>>,
@@ -17,11 +17,9 @@ pub(crate) struct Directory {
     /// Groups that had no messages when they came here, the oldest first. A few are remembered:
     /// where there is no backlog the next message of a group would only make it again.
     fading: VecDeque<u32>,
-    /// The first group of each hash; the others hang on it.
-    by_hash: HashMap<u64, u32, BuildHasherDefault<AsItIs>>,
-    /// The group that was found last: messages of one group often come together.
-    last: u32,
-    last_hash: u64,
+    index: Index,
+    /// The groups of the names of the batch that is being enqueued, as far as they are known.
+    known: Vec<u32>,
     /// Bytes of the names that take memory of their own.
     name_bytes: u64,
 }
@@ -29,9 +27,7 @@ pub(crate) struct Directory {
 /// What has to be known of a group only when it comes and when it goes.
 #[derive(Clone, Copy, Debug)]
 struct Listing {
-    hash: u64,
-    /// The next group whose name has the same hash, or `UNGROUPED`.
-    same_hash: u32,
+    hash: u32,
     /// The last message of the group has come: its name means another group now, or none.
     is_closed: bool,
     /// The group has had no messages, and is remembered for a while.
@@ -63,34 +59,38 @@ impl Directory {
         self.groups.iter().filter_map(Option::as_ref).filter(|group| group.messages > 0)
     }
 
-    /// The number of the group of this name; it comes into being if it is not there.
-    #[inline]
-    pub(crate) fn find(&mut self, wanted: &MessageName<'_>) -> u32 {
-        if self.last_hash == wanted.hash
-            && let Some(Some(last)) = self.groups.get(self.last as usize)
-            && last.name.as_bytes() == wanted.name
-        {
-            return self.last;
-        }
-        let mut at = self.by_hash.get(&wanted.hash).copied().unwrap_or(UNGROUPED);
-        while at != UNGROUPED {
-            if self.group(at).name.as_bytes() == wanted.name {
-                (self.last, self.last_hash) = (at, wanted.hash);
-                return at;
-            }
-            at = self.listings[at as usize].same_hash;
-        }
-        self.add(wanted)
+    /// A batch is about to be enqueued, whose messages have so many names.
+    pub(crate) fn expect(&mut self, names: usize) {
+        self.known.clear();
+        self.known.resize(names, UNGROUPED);
     }
 
-    /// The name means nothing any more; the group lives on until its messages have gone.
-    pub(crate) fn close(&mut self, number: u32) {
-        if !self.listings[number as usize].is_closed {
-            self.unlist(number);
-            self.listings[number as usize].is_closed = true;
-            if self.last == number {
-                self.last = UNGROUPED;
+    /// The number of the group that a message of the expected batch belongs to, if it does to any.
+    #[inline]
+    pub(crate) fn number(&mut self, batch: &Batch, named: Named) -> Option<u32> {
+        match self.known.get(named.number as usize) {
+            Some(number) if *number != UNGROUPED => Some(*number),
+            Some(_) => {
+                let number = self.find(&batch.name(named.number)?);
+                self.known[named.number as usize] = number;
+                Some(number)
             }
+            None => None,
+        }
+    }
+
+    /// The number of the group of this name; it comes into being if it is not there.
+    pub(crate) fn find(&mut self, wanted: &MessageName<'_>) -> u32 {
+        let is_it = |number: u32| self.group(number).name.as_bytes() == wanted.name;
+        self.index.find(wanted.hash, is_it).unwrap_or_else(|| self.add(wanted))
+    }
+
+    /// The name that a message of the expected batch has means nothing any more; the group lives on
+    /// until its messages have gone.
+    pub(crate) fn close(&mut self, number: u32, named: Named) {
+        self.unlist(number);
+        if let Some(known) = self.known.get_mut(named.number as usize) {
+            *known = UNGROUPED;
         }
     }
 
@@ -118,7 +118,7 @@ impl Directory {
     }
 
     fn forget(&mut self, number: u32) {
-        self.close(number);
+        self.unlist(number);
         if let Some(group) = self.groups[number as usize].take() {
             self.name_bytes -= group.name.heap_bytes();
         }
@@ -127,14 +127,9 @@ impl Directory {
             self.groups.clear();
             self.listings.clear();
             self.free.clear();
-        }
-        // Of many groups that are gone the tables do not stay for long.
-        let kept = (self.remembered() * 8).max(KEPT);
-        if self.by_hash.capacity() > kept * 2 {
-            self.by_hash.shrink_to(kept);
-        }
-        if self.groups.is_empty() && self.groups.capacity() > KEPT {
-            (self.groups, self.listings, self.free) = (Vec::new(), Vec::new(), Vec::new());
+            if self.groups.capacity() > KEPT {
+                (self.groups, self.listings, self.free) = (Vec::new(), Vec::new(), Vec::new());
+            }
         }
     }
 
@@ -150,16 +145,15 @@ impl Directory {
 
     /// Bytes of memory that the groups take.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.groups.len() as u64 * GROUP_COST + self.name_bytes
+        self.groups.len() as u64 * GROUP_COST + self.index.memory_bytes() + self.name_bytes
     }
 
     fn add(&mut self, wanted: &MessageName<'_>) -> u32 {
         let group = Group::new(Name::new(wanted.name));
         self.name_bytes += group.name.heap_bytes();
         let number = self.free.pop().unwrap_or(self.groups.len() as u32);
-        let same_hash = self.by_hash.insert(wanted.hash, number).unwrap_or(UNGROUPED);
-        let (hash, is_closed, is_fading) = (wanted.hash, false, false);
-        let listing = Listing { hash, same_hash, is_closed, is_fading };
+        self.index.insert(wanted.hash, number);
+        let listing = Listing { hash: wanted.hash, is_closed: false, is_fading: false };
         match self.groups.get_mut(number as usize) {
             Some(place) => {
                 *place = Some(group);
@@ -170,64 +164,29 @@ impl Directory {
                 self.listings.push(listing);
             }
         }
-        (self.last, self.last_hash) = (number, wanted.hash);
         number
     }
 
     /// Takes a group out of those that are found by name.
     fn unlist(&mut self, number: u32) {
-        let Listing { hash, same_hash, .. } = self.listings[number as usize];
-        let Some(first) = self.by_hash.get(&hash).copied() else { return };
-        if first == number {
-            match same_hash {
-                UNGROUPED => self.by_hash.remove(&hash),
-                other => self.by_hash.insert(hash, other),
-            };
-            return;
+        let listing = &mut self.listings[number as usize];
+        if !std::mem::replace(&mut listing.is_closed, true) {
+            self.index.remove(listing.hash, number);
         }
-        let mut at = first;
-        while at != UNGROUPED {
-            let listing = &mut self.listings[at as usize];
-            if listing.same_hash == number {
-                listing.same_hash = same_hash;
-                return;
-            }
-            at = listing.same_hash;
-        }
-    }
-}
-
-/// Keys are hashes already.
-#[derive(Default)]
-struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
     }
 }
 
 /// Tables for so few groups are kept when they are empty.
 const KEPT: usize = 128;
-/// What a group takes: itself, and its share of the tables.
-const GROUP_COST: u64 = (size_of::<Option<Group>>() + size_of::<Listing>()) as u64 + 24;
+/// What a group takes: itself, and its lines in the tables.
+const GROUP_COST: u64 = (size_of::<Option<Group>>() + size_of::<Listing>()) as u64 + 8;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn named(name: &'static str, hash: u64) -> MessageName<'static> {
-        MessageName { name: name.as_bytes(), hash, is_last: false }
+    fn named(name: &'static str, hash: u32) -> MessageName<'static> {
+        MessageName { name: name.as_bytes(), hash }
     }
 
     #[test]
@@ -247,7 +206,7 @@ mod tests {
         let mut directory = Directory::default();
         let name = named("a", 1);
         let closed = directory.find(&name);
-        directory.close(closed);
+        directory.close(closed, Named { number: 0, is_last: true });
         let next = directory.find(&name);
         assert_ne!(closed, next);
         directory.forget(closed);
@@ -265,6 +224,6 @@ mod tests {
         assert_eq!((directory.len(), directory.remembered()), (0, KEPT));
         directory.trim();
         assert_eq!((directory.remembered(), directory.memory_bytes()), (0, 0));
-        assert!(directory.by_hash.capacity() <= 2 * KEPT && directory.groups.capacity() == 0);
+        assert_eq!((directory.listings.capacity(), directory.groups.capacity()), (0, 0));
     }
 }

@@ -34,6 +34,19 @@ pub(crate) struct Group {
     strays: Option<Box<Strays>>,
 }
 
+/// What is in front of a new message of a group.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Behind {
+    /// It is the only one that is available.
+    Nothing,
+    /// Only such as are not in the chain.
+    Strays,
+    /// The last of the chain, and how far away that is.
+    Last(u64, u32),
+    /// The last of the chain is so far away that this one is not in it.
+    TooFar,
+}
+
 /// Messages that do not stand in the chain.
 #[derive(Debug, Default)]
 struct Strays(BTreeSet<u64>);
@@ -81,6 +94,12 @@ impl Group {
         before
     }
 
+    /// Whether its owner got it when so many consumers, or more, had joined.
+    #[inline]
+    pub(super) fn is_shared_out_since(&self, shared_out: u32) -> bool {
+        Groups::had_joined(shared_out, self.age)
+    }
+
     /// The owner holds so many messages less.
     pub(super) fn give_up(&mut self, count: u32) {
         self.held -= count;
@@ -96,15 +115,27 @@ impl Group {
         let oldest = self.oldest()?;
         Some(match self.owner() {
             None => Seat::Free(oldest),
-            Some(owner) if Groups::had_joined(shared_out, self.age) => Seat::Owned(owner, oldest),
+            Some(owner) if self.is_shared_out_since(shared_out) => Seat::Owned(owner, oldest),
             Some(_) => Seat::Nowhere,
         })
     }
 
-    /// Adds a new message where none is available.
+    /// Adds a new message, which is behind all others; says which one is in front of it in the
+    /// chain, and how far away.
     #[inline]
-    pub(crate) fn begin(&mut self, position: u64) {
-        (self.first, self.last) = (position, position);
+    pub(super) fn append(&mut self, position: u64) -> Behind {
+        self.messages += 1;
+        if self.first == NONE {
+            (self.first, self.last) = (position, position);
+            return if self.strays.is_none() { Behind::Nothing } else { Behind::Strays };
+        }
+        match distance(self.last, position) {
+            Some(distance) => Behind::Last(std::mem::replace(&mut self.last, position), distance),
+            None => {
+                self.strays.get_or_insert_default().0.insert(position);
+                Behind::TooFar
+            }
+        }
     }
 
     /// Adds a message that is available now, in its place.

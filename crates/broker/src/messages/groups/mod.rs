@@ -18,19 +18,23 @@
 
 mod directory;
 mod group;
+mod index;
 mod link;
+mod linking;
+mod taking;
 
 pub(crate) use directory::Directory;
 pub(crate) use link::Link;
+pub(crate) use taking::Among;
 
 use super::entries::{BLOCK, Entries};
 use super::entry::{MOVER, NOBODY};
 use super::name::Name;
-use super::{Positions, Run, indexes};
+use super::{Bits, Positions, Run, indexes};
 use crate::budget::{Budget, Reservation};
-use crate::message::MessageName;
 use crate::settings::Naming;
 use link::UNGROUPED;
+use linking::Linking;
 use std::sync::Arc;
 
 /// The groups of a queue.
@@ -54,8 +58,12 @@ pub(crate) struct Groups {
     notes_handovers: bool,
     /// How many messages have links.
     links: u64,
+    /// What is noted while a batch is enqueued.
+    linking: Linking,
+    /// Groups of which a consumer is taking messages: the oldest of each is in no set meanwhile.
+    walked: Vec<u32>,
     /// Where messages stood that have just been taken; kept for its memory alone.
-    runs: Vec<Run>,
+    gone: Vec<Bits>,
     reservation: Reservation,
 }
 
@@ -101,7 +109,9 @@ impl Groups {
             handovers: Vec::new(),
             notes_handovers: false,
             links: 0,
-            runs: Vec::new(),
+            linking: Linking::default(),
+            walked: Vec::new(),
+            gone: Vec::new(),
             reservation: budget.charge(0),
         }
     }
@@ -126,13 +136,13 @@ impl Groups {
     }
 
     /// An empty list, which has had others in it.
-    pub(crate) fn lend_runs(&mut self) -> Vec<Run> {
-        std::mem::take(&mut self.runs)
+    pub(crate) fn lend_list(&mut self) -> Vec<Bits> {
+        std::mem::take(&mut self.gone)
     }
 
-    pub(crate) fn return_runs(&mut self, mut runs: Vec<Run>) {
-        runs.clear();
-        self.runs = runs;
+    pub(crate) fn return_list(&mut self, mut list: Vec<Bits>) {
+        list.clear();
+        self.gone = list;
     }
 
     /// A consumer joins; how many have, with it. Numbers wrap around.
@@ -179,87 +189,6 @@ impl Groups {
 
     pub(crate) fn len(&self) -> usize {
         self.directory.len()
-    }
-
-    /// Finds the group of a message that is being enqueued.
-    #[inline]
-    pub(crate) fn link(&mut self, group: Option<MessageName<'_>>) -> Link {
-        let Some(named) = group else { return Link::NONE };
-        let number = self.directory.find(&named);
-        if named.is_last {
-            self.directory.close(number);
-        }
-        Link::of(number)
-    }
-
-    /// Messages have been enqueued; each has its link.
-    pub(crate) fn enqueued(&mut self, entries: &mut Entries, added: Run) {
-        // Those that anybody may take are mostly neighbours.
-        let mut free = Run::new(added.first, 0);
-        for position in added.first..added.end() {
-            let number = entries.link(position).group;
-            if number == UNGROUPED {
-                self.note_free(&mut free, position);
-                continue;
-            }
-            let group = self.directory.group_mut(number);
-            group.messages += 1;
-            if group.oldest().is_some() {
-                group.insert(entries, position);
-                continue;
-            }
-            group.begin(position);
-            match group.seat(self.shared_out) {
-                Some(Seat::Free(position)) => self.note_free(&mut free, position),
-                seat => self.reseat(None, seat),
-            }
-        }
-        self.free.insert(free);
-        self.links += added.len;
-        self.charge();
-    }
-
-    /// Adds one that anybody may take to a run of others, which is put among them when it ends.
-    fn note_free(&mut self, run: &mut Run, position: u64) {
-        if run.end() == position {
-            run.len += 1;
-        } else {
-            self.free.insert(std::mem::replace(run, Run::new(position, 1)));
-        }
-    }
-
-    /// A consumer acquires a message that it may take: the oldest of its group, or one in none.
-    ///
-    /// It still stands where the consumer has found it, among those that
-    /// [anybody](Groups::free_taken) may take or [only it](Groups::owned_taken).
-    #[inline]
-    pub(crate) fn acquire(&mut self, position: u64, link: Link, slot: u32) {
-        if link.group == UNGROUPED {
-            return;
-        }
-        let shared_out = self.shared_out;
-        let group = self.directory.group_mut(link.group);
-        debug_assert_eq!(group.oldest(), Some(position), "it is not the oldest of its group");
-        group.remove_oldest(position, link.next);
-        let before = group.hold(slot, self.joined);
-        let next = group.seat(shared_out);
-        if let Some((former, age)) = before
-            && self.notes_handovers
-        {
-            let name = group.name.clone();
-            self.handovers.push(Handover { former, age, name });
-        }
-        self.reseat(None, next);
-    }
-
-    /// Messages that anybody might take have been acquired.
-    pub(crate) fn free_taken(&mut self, run: Run) {
-        self.free.remove(run);
-    }
-
-    /// A message that only this consumer might take has been acquired.
-    pub(crate) fn owned_taken(&mut self, position: u64, slot: u32) {
-        self.owned_mut(slot).remove(Run::new(position, 1));
     }
 
     /// An available message is out of everybody's reach from now on.
@@ -320,36 +249,41 @@ impl Groups {
         self.directory.trim();
         self.owned = Vec::new();
         self.called = Vec::new();
-        self.runs = Vec::new();
+        self.linking = Linking::default();
+        self.walked = Vec::new();
+        self.gone = Vec::new();
         self.charge();
     }
 
     /// Messages that were held are gone.
     fn settled(&mut self, entries: &Entries, block: u64, mask: u128) {
         let Some(block) = entries.block(block) else { return };
-        let mut numbers = indexes(mask).map(|index| block.link(index as usize).group).peekable();
-        while let Some(number) = numbers.next() {
-            let mut count = 1;
-            while numbers.next_if_eq(&number).is_some() {
-                count += 1;
-            }
+        for index in indexes(mask) {
+            let number = block.link(index as usize).group;
             if number == UNGROUPED {
                 continue;
             }
             let group = self.directory.group_mut(number);
-            group.messages -= count;
-            if group.messages == 0 {
-                group.give_up(count);
-                self.directory.leave(number);
-            } else if group.held == count {
-                let before = self.seat(number);
-                self.directory.group_mut(number).give_up(count);
-                let after = self.seat(number);
-                self.reseat(before, after);
+            group.messages -= 1;
+            if group.held > 1 {
+                group.held -= 1;
             } else {
-                group.held -= count;
+                self.set_free(number);
             }
         }
+    }
+
+    /// The owner of a group holds none of its messages any more.
+    fn set_free(&mut self, number: u32) {
+        let before = self.seat(number);
+        let group = self.directory.group_mut(number);
+        group.give_up(group.held);
+        if group.messages == 0 {
+            self.directory.leave(number);
+            return;
+        }
+        let after = self.seat(number);
+        self.reseat(before, after);
     }
 
     /// A message that was out of everybody's reach is gone.

@@ -43,7 +43,10 @@ fn what_is_unknown_is_named() {
     assert_eq!(told.outcome(), (400, "a queue has no attribute 'colour'"));
     desk.create("q");
     let told = desk.tell(ask("PURGE").kind("queue").name("q").with("amount", 5u32));
-    assert_eq!(told.outcome(), (400, "PURGE has no argument 'amount'; it has count, filter"));
+    assert_eq!(
+        told.outcome(),
+        (400, "PURGE has no argument 'amount'; it has count, request, filter")
+    );
     let told = desk.tell(ask("READ").kind("broker").name("elsewhere"));
     assert_eq!(told.outcome(), (404, "there is no broker 'elsewhere'"));
 }

@@ -1,11 +1,13 @@
 //! Requests to `$management`, and the way of their responses.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use mochila_broker::{BatchBuilder, MessageMeta, Origin, QueueSettings, Remark, SharedQueue};
+use mochila_management::Response;
 use mochila_wire::performative::Attach;
 use mochila_wire::terminus::LifetimePolicy;
-use mochila_wire::{AmqpError, DeliveryState, Now, TargetArchetype, section};
+use mochila_wire::{AmqpError, DeliveryState, Now, TargetArchetype, condition, section};
 
 use crate::arrival::{Arrival, Sender};
 use crate::connection::Connection;
@@ -28,34 +30,53 @@ impl Connection {
         // It sees everything that was done before it was made.
         self.enqueue_arrivals(now, buffer, scratch);
         self.settle(now, scratch);
-        let response = self.node.management.handle(now, self.record.user(), request.bytes(buffer));
-        scratch.wakeups.merge(response.wakeups);
-        self.answer(sender, DeliveryState::Accepted);
+        let room = self.answer_room();
+        let bytes = request.bytes(buffer);
+        let mut response = self.node.management.handle(now, self.record.user(), bytes, room);
+        scratch.wakeups.merge(std::mem::take(&mut response.wakeups));
         self.count_received(sender.link, 1);
-        self.grant_credit(now, sender.link, scratch);
-        let Some(reply_to) = response.reply_to else { return };
+        match self.tell(now, response, scratch) {
+            Ok(()) => {
+                self.answer(sender, DeliveryState::Accepted);
+                self.grant_credit(now, sender.link, scratch);
+            }
+            // Whoever asked is told in any case, if only that there is no more to be had.
+            Err(error) => self.refuse_delivery(now, sender, error, scratch),
+        }
+    }
+
+    /// How large an answer may be: half of what there is, so that others find some too.
+    fn answer_room(&self) -> usize {
+        let budget = self.node.broker.budget();
+        let Some(limit) = budget.limit() else { return usize::MAX };
+        let free = limit.saturating_sub(budget.used() + budget.claimed());
+        usize::try_from(free / 2).unwrap_or(usize::MAX)
+    }
+
+    /// Sends a response where it is wanted; an error if there is no room for it, not even for a
+    /// sentence.
+    fn tell(&self, now: Now, response: Response, scratch: &mut Scratch) -> Result<(), AmqpError> {
+        let Some(reply_to) = response.reply_to else { return Ok(()) };
         let Some(queue) = self.reply_queue_named(&reply_to) else {
             tracing::debug!(reply_to, "nobody waits for a response of $management");
-            return;
+            return Ok(());
         };
         let mut builder = BatchBuilder::new();
         builder.set_origin(Origin { connection: 0, time_ms: now.wall_ms });
         let sections = section::scan(&response.message, &self.node.settings.limits);
         let sections = sections.unwrap_or_default();
         builder.push_owned(response.message, &sections, MessageMeta::default());
-        match builder.finish_for_operator(self.node.broker.budget()) {
-            Ok(batch) => {
-                let (enqueued, wakeups) = queue.enqueue(now, batch);
-                scratch.wakeups.merge(wakeups);
-                if let Some(rejected) = enqueued.rejected.first() {
-                    tracing::debug!(reply_to, reason = %rejected.reason, "a response of $management was rejected");
-                }
+        let batch = builder.finish_for_operator(self.node.broker.budget()).map_err(|over| {
+            if let Some(more) = self.node.broker.rations().take(Remark::ResponseDropped, now) {
+                tracing::warn!(%over, "a response of $management was dropped{more}");
             }
-            Err(over) => {
-                if let Some(more) = self.node.broker.rations().take(Remark::ResponseDropped, now) {
-                    tracing::warn!(%over, "a response of $management was dropped{more}");
-                }
-            }
+            untold(&over)
+        })?;
+        let (enqueued, wakeups) = queue.enqueue(now, batch);
+        scratch.wakeups.merge(wakeups);
+        match enqueued.rejected.first() {
+            Some(rejected) => Err(untold(&rejected.reason)),
+            None => Ok(()),
         }
     }
 
@@ -86,4 +107,10 @@ impl Connection {
         let own = self.reply_queues.iter().find(|(name, _)| name == reply_to);
         own.map(|(_, queue)| Arc::clone(queue)).or_else(|| self.node.broker.queue(reply_to))
     }
+}
+
+/// The request was carried out as far as that was possible, and nobody will be told how far.
+fn untold(reason: &dyn Display) -> AmqpError {
+    let text = format!("the request was handled, and its answer is lost: {reason}");
+    refusal::refusal(condition::RESOURCE_LIMIT_EXCEEDED, text)
 }

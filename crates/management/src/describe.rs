@@ -66,7 +66,7 @@ message id where it has none, and the application properties `statusCode` and `s
 | 404 | there is no such entity |
 | 409 | it exists already, is in use, or is not empty |
 | 501 | there is no such operation |
-| 503 | the node has no memory for it |
+| 503 | the node has no memory for it, or for its answer |
 
 A request may have 64 KiB; names may have 1024 bytes.
 

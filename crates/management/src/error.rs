@@ -22,6 +22,11 @@ impl Error {
         Error::BadRequest(description.into())
     }
 
+    /// There is no memory for an answer of so many bytes.
+    pub(crate) fn no_room_for(bytes: usize) -> Error {
+        Error::Unavailable(format!("the node has no memory for an answer of {bytes} bytes"))
+    }
+
     /// The status code of the response, as in HTTP.
     pub(crate) fn status_code(&self) -> i32 {
         match self {

@@ -44,11 +44,15 @@ impl Management {
     }
 
     /// Carries out a request of a user. Whatever is wrong with it, there is a response: errors are a status.
-    pub fn handle(&self, now: Now, user: &str, request: &[u8]) -> Response {
+    ///
+    /// There is memory for a response of `room` bytes. A query tells no more than that; of any other
+    /// response that would be larger only the status is left, and a sentence.
+    pub fn handle(&self, now: Now, user: &str, request: &[u8], room: usize) -> Response {
         let (envelope, request) = Request::read(request);
         let mut wakeups = self.broker.tell_events(now);
-        let result = request.and_then(|request| self.perform(now, user, &request));
-        let mut response = Response::new(envelope, result);
+        let scope = Scope::new(self, now, user, room.saturating_sub(envelope.bytes()));
+        let result = request.and_then(|request| perform(&scope, &request));
+        let mut response = Response::new(&envelope, result, room);
         wakeups.merge(response.wakeups);
         response.wakeups = wakeups;
         response
@@ -70,21 +74,20 @@ impl Management {
     pub(crate) fn started(&self) -> Now {
         self.started
     }
+}
 
-    fn perform(&self, now: Now, user: &str, request: &Request) -> Result<Answer, Error> {
-        let scope = Scope::new(self, now, user);
-        let name = request.operation.as_str();
-        if let Some(operation) = NODE_OPERATIONS.iter().find(|known| known.name == name) {
-            return (operation.perform)(&scope, request);
-        }
-        let known = |kind: &Kind| kind.operations.iter().any(|known| known.name == name);
-        if !KINDS.iter().any(known) {
-            return Err(Error::NotImplemented(format!("there is no operation {}", quoted(name))));
-        }
-        let kind = request.entity_kind()?;
-        match kind.operations.iter().find(|known| known.name == name) {
-            Some(operation) => (operation.perform)(&scope, kind, request),
-            None => Err(Error::NotImplemented(format!("a {} has no operation {name}", kind.name))),
-        }
+fn perform(scope: &Scope<'_>, request: &Request) -> Result<Answer, Error> {
+    let name = request.operation.as_str();
+    if let Some(operation) = NODE_OPERATIONS.iter().find(|known| known.name == name) {
+        return (operation.perform)(scope, request);
+    }
+    let known = |kind: &Kind| kind.operations.iter().any(|known| known.name == name);
+    if !KINDS.iter().any(known) {
+        return Err(Error::NotImplemented(format!("there is no operation {}", quoted(name))));
+    }
+    let kind = request.entity_kind()?;
+    match kind.operations.iter().find(|known| known.name == name) {
+        Some(operation) => (operation.perform)(scope, kind, request),
+        None => Err(Error::NotImplemented(format!("a {} has no operation {name}", kind.name))),
     }
 }

@@ -24,7 +24,8 @@ pub(crate) const NODE_OPERATIONS: &[NodeOperation] = &[
               body's `attributeNames` says which; an empty list, or none, means all. The answer's \
               body has `attributeNames` and `results`: a list of values for each entity, in that \
               order. `offset` and `count` select entities by their place in the whole list. An \
-              answer holds as many entities as fit in about 1 MiB and 50,000 values: its application \
+              answer holds as many entities as fit in about 1 MiB and 50,000 values, and fewer when \
+              the node is short of memory: its application \
               property `count` says how many, `total` how many there are, and `nextOffset`, where \
               there are more, with which offset to go on.",
         perform: query,
@@ -88,7 +89,9 @@ fn query(scope: &Scope<'_>, request: &Request) -> Result<Answer, Error> {
     let objects: Vec<_> = kinds.iter().flat_map(|kind| (kind.list)(scope.management)).collect();
     let columns: Vec<Vec<Option<usize>>> =
         KINDS.iter().map(|kind| names.iter().map(|name| kind.column(name)).collect()).collect();
-    let (mut results, mut bytes, mut values_told, mut row) = (Vec::new(), 0, 0, Vec::new());
+    let most_bytes = MOST_BYTES.min(scope.room);
+    let (mut results, mut values_told, mut row) = (Vec::new(), 0, Vec::new());
+    let mut bytes = names.iter().map(|name| name.len() + NAME_HEAD).sum::<usize>();
     for object in objects.iter().skip(offset).take(most) {
         let reading = object.open(scope);
         let columns = &columns[object.kind().place()];
@@ -100,8 +103,12 @@ fn query(scope: &Scope<'_>, request: &Request) -> Result<Answer, Error> {
         values.as_slice().encode(&mut row);
         bytes += row.len();
         values_told += values.iter().map(values_in).sum::<usize>();
-        if (bytes > MOST_BYTES || values_told > MOST_VALUES) && !results.is_empty() {
-            break;
+        if bytes > most_bytes || values_told > MOST_VALUES {
+            match results.is_empty() {
+                true if bytes > scope.room => return Err(Error::no_room_for(bytes)),
+                true => {}
+                false => break,
+            }
         }
         results.push(Value::List(values));
     }
@@ -155,6 +162,8 @@ fn number(request: &Request, name: &str) -> Result<Option<usize>, Error> {
     Ok(number.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
 }
 
+/// What the encoding of a name has besides the name itself.
+const NAME_HEAD: usize = 2;
 /// How large the results of one answer may become.
 const MOST_BYTES: usize = 1 << 20;
 /// How many values the results of one answer may have. Proton keeps at most 65,535 of a body and says

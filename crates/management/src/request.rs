@@ -4,7 +4,7 @@ use crate::error::{Error, quoted};
 use crate::kind::Kind;
 use mochila_wire::message::{Body, MessageId};
 use mochila_wire::section;
-use mochila_wire::{DecodeError, Limits, Map, Message, Sections, Value};
+use mochila_wire::{DecodeError, Encode, Limits, Map, Message, Sections, Value};
 
 /// What every request can say about its response, whatever else is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +36,13 @@ pub(crate) struct Subject {
 }
 
 impl Envelope {
+    /// About how many bytes of a response there are besides its body, at most.
+    pub(crate) fn bytes(&self) -> usize {
+        let reply_to = self.reply_to.as_ref().map_or(0, String::len);
+        let id = self.correlation_id.as_ref().map_or(0, |id| id.to_bytes().len());
+        reply_to + id + STATUS_BYTES
+    }
+
     /// Reads what there is; also from a message that is malformed further on.
     pub(crate) fn read(bytes: &[u8], sections: &Sections) -> Envelope {
         let id = sections.correlation_id(bytes).or_else(|| sections.message_id(bytes));
@@ -227,6 +234,8 @@ pub(crate) const MANAGEMENT_TYPE: &str = "org.amqp.management";
 pub(crate) const MAX_NAME_BYTES: usize = 1024;
 /// How long a correlation id may be that is copied.
 const MAX_ID_BYTES: usize = 1 << 10;
+/// What status, counts and the keys of a body take in a response.
+const STATUS_BYTES: usize = 256;
 /// How long a request may be.
 const MAX_REQUEST_BYTES: usize = 64 << 10;
 /// How many names a list may hold.

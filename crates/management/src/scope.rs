@@ -14,6 +14,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) now: Now,
     /// Whose request it is.
     pub(crate) user: &'a str,
+    /// For how many bytes of an answer there is memory.
+    pub(crate) room: usize,
     links: OnceCell<HashMap<String, Vec<LinkAt>>>,
     totals: OnceCell<Statistics>,
 }
@@ -27,8 +29,13 @@ pub(crate) struct LinkAt {
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(management: &'a Management, now: Now, user: &'a str) -> Scope<'a> {
-        Scope { management, now, user, links: OnceCell::new(), totals: OnceCell::new() }
+    pub(crate) fn new(
+        management: &'a Management,
+        now: Now,
+        user: &'a str,
+        room: usize,
+    ) -> Scope<'a> {
+        Scope { management, now, user, room, links: OnceCell::new(), totals: OnceCell::new() }
     }
 
     pub(crate) fn broker(&self) -> &'a Broker {

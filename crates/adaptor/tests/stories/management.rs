@@ -1,6 +1,7 @@
 //! Requests to `$management`, over links.
 
 use crate::bench::{Bench, Client, Link, text};
+use mochila_broker::QueueSettings;
 use mochila_engine::AttachRequest;
 use mochila_wire::message::{Body, MessageId};
 use mochila_wire::{DeliveryState, Map, Message, Source, Target, Value, condition};
@@ -14,6 +15,22 @@ fn request(operation: &str, kind: &str, name: &str, reply_to: &str) -> Message {
     properties.message_id = Some(MessageId::Ulong(42));
     properties.reply_to = Some(reply_to.into());
     message
+}
+
+fn query(kind: &str, reply_to: &str) -> Message {
+    let mut message = Message::of_value(Value::Map(Map::new()));
+    message.set_application_property("operation", "QUERY");
+    message.set_application_property("entityType", kind);
+    message.properties_mut().reply_to = Some(reply_to.into());
+    message
+}
+
+/// Makes queues until there is no memory for another one; how many.
+fn fill_with_queues(bench: &Bench) -> usize {
+    let make = |number: &usize| {
+        bench.node.broker.create(&format!("q{number}"), QueueSettings::default()).is_ok()
+    };
+    (0..).take_while(make).count()
 }
 
 fn status(message: &Message) -> i64 {
@@ -80,6 +97,80 @@ fn an_operator_can_look_and_purge_when_messages_have_taken_all_memory() {
     assert!(Some(bench.node.broker.budget().peak()) <= limit);
 }
 
+/// Pages get smaller: whoever asks for all of them has all queues in the end.
+#[test]
+fn all_queues_are_told_when_queues_have_taken_all_memory() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 8 << 20);
+    let queues = fill_with_queues(&bench);
+    let client = bench.client();
+    let requests = bench.sender(client, "$management");
+    let source = Source { dynamic: true, ..Source::default() };
+    let replies = bench.receiver_of(client, source, 10_000);
+    let reply_to = bench.address(replies);
+    let (mut told, mut offset) = (0, Some(0));
+    while let Some(from) = offset {
+        let mut query = query("queue", &reply_to);
+        query.set_application_property("offset", from);
+        let response = answer_to(&mut bench, requests, replies, &query);
+        assert_eq!(status(&response), 200, "{response:?}");
+        told += attribute(&response, "results").as_list().unwrap().len();
+        offset = response.application_property("nextOffset").and_then(Value::as_u64);
+    }
+    // The one for the answers is among them.
+    assert_eq!(told, queues + 1);
+}
+
+/// Answers that nobody fetches take what operators have. The next ones are smaller, then there is
+/// only a sentence, and in the end the outcome says it.
+#[test]
+fn every_request_is_answered_or_rejected_when_there_is_no_memory_for_answers() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 8 << 20);
+    fill_with_queues(&bench);
+    let client = bench.client();
+    let requests = bench.sender(client, "$management");
+    let replies = own_replies(&mut bench, client, "me");
+    bench.grant(replies, 0);
+    let mut asked = 1;
+    let error = loop {
+        bench.send(requests, &query("queue", "me"));
+        match bench.states(requests).as_slice() {
+            [DeliveryState::Rejected { error: Some(error) }] => break error.clone(),
+            states => assert_eq!(states, [DeliveryState::Accepted]),
+        }
+        asked += 1;
+        assert!(asked < 200, "it is only silent");
+    };
+    assert_eq!(error.condition, condition::RESOURCE_LIMIT_EXCEEDED);
+    bench.grant(replies, 200);
+    let statuses: Vec<i64> = bench.got(replies).iter().map(|got| status(&got.message())).collect();
+    assert_eq!(statuses.len(), asked - 1);
+    assert!(statuses.is_sorted() && statuses[0] == 200, "{statuses:?}");
+    assert_eq!(statuses.last(), Some(&503));
+    assert!(Some(bench.node.broker.budget().peak()) <= bench.node.broker.budget().limit());
+}
+
+/// What was done is not called a failure because there is no memory to tell more of it.
+#[test]
+fn a_change_that_cannot_be_told_in_full_has_been_made_all_the_same() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 8 << 20);
+    fill_with_queues(&bench);
+    let client = bench.client();
+    let requests = bench.sender(client, "$management");
+    let replies = own_replies(&mut bench, client, "me");
+    let mut taken = Vec::new();
+    while let Ok(more) = bench.node.broker.budget().reserve_for_operator(64) {
+        taken.push(more);
+    }
+    taken.truncate(taken.len() - 1200 / 64);
+    let mut update = request("UPDATE", "queue", "q0", "me");
+    update.body = Body::Value(Value::Map(Map::new().with("qpid.max_count", 6u32)));
+    let response = answer_to(&mut bench, requests, replies, &update);
+    assert_eq!(status(&response), 200);
+    assert_eq!(bench.queue("q0").limits().max_count, 6);
+    let read = request("READ", "queue", "q0", "me");
+    assert_eq!(status(&answer_to(&mut bench, requests, replies, &read)), 503);
+}
+
 #[test]
 fn a_request_is_answered_over_a_dynamic_node() {
     let mut bench = Bench::new();
@@ -124,11 +215,7 @@ fn a_query_lists_what_there_is() {
     let requests = bench.sender(client, "$management");
     let replies = own_replies(&mut bench, client, "me");
     for (kind, count) in [("connection", 1), ("session", 1), ("link", 4), ("broker", 1)] {
-        let mut query = Message::of_value(Value::Map(Map::new()));
-        query.set_application_property("operation", "QUERY");
-        query.set_application_property("entityType", kind);
-        query.properties_mut().reply_to = Some("me".into());
-        let response = answer_to(&mut bench, requests, replies, &query);
+        let response = answer_to(&mut bench, requests, replies, &query(kind, "me"));
         let results = attribute(&response, "results").as_list().unwrap();
         assert_eq!(results.len(), count, "{kind}");
     }

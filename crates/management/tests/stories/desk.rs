@@ -64,7 +64,7 @@ impl Desk {
     }
 
     pub(crate) fn send(&self, bytes: &[u8]) -> Response {
-        self.management.handle(self.now, "operator", bytes)
+        self.management.handle(self.now, "operator", bytes, usize::MAX)
     }
 
     /// One attribute of one entity.

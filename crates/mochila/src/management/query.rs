@@ -66,7 +66,7 @@ mod tests {
         while let Some(mut request) = query.poll_request() {
             request.properties_mut().message_id = Some(1_u64.into());
             request.properties_mut().reply_to = Some("me".into());
-            let response = management.handle(now, "operator", &request.to_bytes());
+            let response = management.handle(now, "operator", &request.to_bytes(), usize::MAX);
             // The limits of this decoding are those of a client.
             query.handle_response(Message::decode(&response.message).unwrap());
             response.wakeups.perform();

@@ -44,7 +44,7 @@ pub(crate) fn update(
     }
     let wakeups = queue.set_settings(scope.now, after).map_err(|error| queue_error(&error))?;
     let attributes = Object::Queue(Arc::clone(queue)).attributes(scope);
-    Ok(Answer { wakeups, ..Answer::ok(attributes) })
+    Ok(Answer { wakeups, ..Answer::done(attributes) })
 }
 
 /// Deletes a queue.
@@ -66,7 +66,7 @@ pub(crate) fn purge(
     let (purged, wakeups) = queue.purge(scope.now, picked(request)?);
     let mut body = Map::new();
     body.insert("purged", purged);
-    Ok(Answer { wakeups, ..Answer::ok(body) })
+    Ok(Answer { wakeups, ..Answer::done(body) })
 }
 
 /// Moves messages from a queue to another.
@@ -84,7 +84,7 @@ pub(crate) fn move_messages(
         .ok_or_else(|| Error::NotFound(format!("there is no queue {}", quoted(name))))?;
     let result = queue.move_to(scope.now, &destination, picked(request)?);
     let (moved, wakeups) = result.map_err(|error| queue_error(&error))?;
-    Ok(Answer { wakeups, ..Answer::ok(told("moved", moved)) })
+    Ok(Answer { wakeups, ..Answer::done(told("moved", moved)) })
 }
 
 /// Publishes messages of a queue to an exchange, and removes those that a queue has taken.
@@ -108,7 +108,7 @@ pub(crate) fn reroute(
     let exchange = exchange
         .ok_or_else(|| Error::NotFound(format!("there is no exchange {}", quoted(&name))))?;
     let (moved, wakeups) = queue.reroute(scope.now, &exchange, picked(request)?);
-    Ok(Answer { wakeups, ..Answer::ok(told("rerouted", moved)) })
+    Ok(Answer { wakeups, ..Answer::done(told("rerouted", moved)) })
 }
 
 fn alternate(queue: &SharedQueue) -> Result<String, Error> {
@@ -146,7 +146,7 @@ pub(crate) fn redirect(
             Wakeups::new()
         }
     };
-    Ok(Answer { wakeups, ..Answer::ok(Map::new()) })
+    Ok(Answer { wakeups, ..Answer::done(Map::new()) })
 }
 
 /// The arguments in a body; those in a map called `arguments` too.

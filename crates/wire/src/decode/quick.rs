@@ -1,3 +1,4 @@
+use super::RawList;
 use crate::descriptor;
 use crate::types::{Width, codes};
 
@@ -38,6 +39,12 @@ impl<'a> Quick<'a> {
             [codes::LIST0, ..] => Some((Quick { rest: &[], left: 0 }, 1)),
             _ => None,
         }
+    }
+
+    /// The fields that are left, of whatever types they are.
+    #[inline(always)]
+    pub(crate) fn raw(self) -> RawList<'a> {
+        RawList::new(self.rest, self.left.into())
     }
 
     /// A uint, null or nothing.

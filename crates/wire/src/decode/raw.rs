@@ -77,8 +77,13 @@ impl<'a> RawValue<'a> {
     }
 
     /// The bytes of a binary.
+    #[inline]
     pub fn as_binary(self) -> Option<&'a [u8]> {
-        self.decoder().binary().ok()
+        match self.0 {
+            [codes::BINARY8, _, bytes @ ..] => Some(bytes),
+            [codes::BINARY32, _, _, _, _, bytes @ ..] => Some(bytes),
+            _ => None,
+        }
     }
 
     /// The value of any integer type (timestamps included), if it is not negative.
@@ -155,6 +160,14 @@ impl<'a> RawValue<'a> {
 pub struct RawList<'a> {
     rest: &'a [u8],
     left: u32,
+}
+
+impl<'a> RawList<'a> {
+    /// So many elements that follow one another in these bytes.
+    #[inline]
+    pub(crate) fn new(rest: &'a [u8], left: u32) -> RawList<'a> {
+        RawList { rest, left }
+    }
 }
 
 impl<'a> Iterator for RawList<'a> {

@@ -1,6 +1,7 @@
 use super::{BodyKind, Section, Sections};
 use crate::composite::decode_list;
-use crate::decode::{Decoder, RawList, RawMap, RawValue};
+use crate::decode::{Decoder, Quick, RawList, RawMap, RawValue};
+use crate::descriptor;
 use crate::message::Header;
 
 /// Single fields of a message, read from the bytes that it was found in. What is malformed
@@ -44,8 +45,13 @@ impl Sections {
     }
 
     /// The properties, in the order of the specification (part 3, 3.2.4).
+    #[inline]
     pub fn raw_properties<'a>(&self, bytes: &'a [u8]) -> Option<RawList<'a>> {
-        self.value(bytes, Section::Properties)?.as_list()
+        let section = bytes.get(self.range(Section::Properties))?;
+        match Quick::composite(section, descriptor::PROPERTIES) {
+            Some((fields, _)) => Some(fields.raw()),
+            None => self.value(bytes, Section::Properties)?.as_list(),
+        }
     }
 
     /// The message id, of whatever type it is.
@@ -182,6 +188,22 @@ mod tests {
         assert_eq!(sections.group_sequence(&bytes), Some(u32::MAX));
         let body = sections.body_value(&bytes).unwrap();
         assert_eq!(body.decode(), Ok(Value::from("body")));
+    }
+
+    #[test]
+    fn properties_of_any_size_are_read_alike() {
+        for subject in [0, 100, 255, 256, 70_000] {
+            let mut message = Message::of_value("body");
+            let properties = message.properties_mut();
+            properties.message_id = Some(MessageId::from("id"));
+            properties.user_id = Some(vec![b'u'; subject]);
+            properties.subject = Some("s".repeat(subject));
+            let bytes = message.to_bytes();
+            let sections = scan(&bytes, &Limits::DEFAULT).unwrap();
+            assert_eq!(sections.user_id(&bytes).map(<[u8]>::len), Some(subject));
+            assert_eq!(sections.subject(&bytes).map(str::len), Some(subject));
+            assert_eq!(sections.reply_to(&bytes), None);
+        }
     }
 
     #[test]

@@ -30,7 +30,10 @@ fn section(page: &mut String, kind: &Kind) {
         let access = match access {
             Access::Read => "",
             Access::Create => "create",
-            Access::Update => "create, update",
+            Access::Update if kind.operations.iter().any(|known| known.name == "CREATE") => {
+                "create, update"
+            }
+            Access::Update => "update",
         };
         let _ = writeln!(page, "| `{name}` | {of} | {access} | {} |", cell(doc));
     }

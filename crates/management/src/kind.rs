@@ -52,7 +52,17 @@ pub(crate) static KINDS: [Kind; 8] = [
         doc: "The node itself. There is one; it needs no name. Numbers with the names of those of a \
               queue are sums over all queues, those that have been deleted included.",
         columns: LazyLock::new(node::columns),
-        operations: &[READ],
+        operations: &[
+            READ,
+            Operation {
+                name: "UPDATE",
+                doc: "Changes `logLevel`, at once. 501 if the log is not the node's own.",
+                perform: |scope, kind, request| {
+                    find(scope, kind, request)?;
+                    node::update(scope, request)
+                },
+            },
+        ],
         list: |_| vec![Object::Node],
         find: |management, subject| {
             let facts = management.facts();

@@ -12,6 +12,7 @@ mod directory;
 mod entity;
 mod error;
 mod kind;
+mod logging;
 mod management;
 mod query;
 mod request;
@@ -22,5 +23,6 @@ pub use directory::{
     Claim, ConnectionRecord, ContainerTaken, Counter, Direction, Directory, LinkRecord,
     PeerIdentity,
 };
+pub use logging::Logging;
 pub use management::{Management, NodeFacts};
 pub use response::Response;

@@ -4,13 +4,14 @@ use crate::describe::describe;
 use crate::directory::Directory;
 use crate::error::{Error, quoted};
 use crate::kind::{KINDS, Kind};
+use crate::logging::Logging;
 use crate::query::NODE_OPERATIONS;
 use crate::request::Request;
 use crate::response::{Answer, Response};
 use crate::scope::Scope;
 use mochila_broker::Broker;
 use mochila_wire::Now;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Everything that can be asked of a node: its queues, who is connected, and itself.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub struct Management {
     directory: Directory,
     facts: NodeFacts,
     started: Now,
+    logging: OnceLock<Arc<dyn Logging>>,
 }
 
 /// What a node knows about itself and does not change.
@@ -35,7 +37,13 @@ pub struct NodeFacts {
 impl Management {
     /// Management of a node that starts now.
     pub fn new(broker: Arc<Broker>, facts: NodeFacts, now: Now) -> Management {
-        Management { broker, directory: Directory::default(), facts, started: now }
+        let directory = Directory::default();
+        Management { broker, directory, facts, started: now, logging: OnceLock::new() }
+    }
+
+    /// From now on operators can ask this one what is logged, and change it; the first one counts.
+    pub fn log_with(&self, logging: Arc<dyn Logging>) {
+        let _ = self.logging.set(logging);
     }
 
     /// Who is connected.
@@ -69,6 +77,10 @@ impl Management {
 
     pub(crate) fn facts(&self) -> &NodeFacts {
         &self.facts
+    }
+
+    pub(crate) fn logging(&self) -> Option<&dyn Logging> {
+        self.logging.get().map(Arc::as_ref)
     }
 
     pub(crate) fn started(&self) -> Now {

@@ -164,7 +164,9 @@ impl Config<'_> {
                 let arguments = Map::new().with("target", to);
                 self.management.on(subject, "REDIRECT", arguments).map(|_| ())
             }
-            Command::ReloadAcl => self.on_broker("RELOAD-ACL", Map::new()).map(|_| ()),
+            Command::ReloadAcl => {
+                Err(not_implemented("this broker has no access control list to read again"))
+            }
             Command::Log { levels: Some(levels) } => {
                 let mut attributes = Map::new();
                 attributes.insert("logLevel", levels);
@@ -172,14 +174,15 @@ impl Config<'_> {
             }
             Command::Log { levels: None } => {
                 let broker = self.management.read(BROKER)?.unwrap_or_default();
-                show(&format!("Log level: {}\n", broker.text("logLevel")))
+                match broker.text("logLevel").as_str() {
+                    "" => Err(not_implemented("this broker does not say what it logs")),
+                    level => show(&format!("Log level: {level}\n")),
+                }
             }
-            Command::Shutdown => self.on_broker("SHUTDOWN", Map::new()).map(|_| ()),
+            Command::Shutdown => Err(not_implemented(
+                "a broker is stopped where it runs: with a signal, or 'mochila serve --quit'",
+            )),
         }
-    }
-
-    fn on_broker(&mut self, operation: &str, body: Map) -> Outcome<Map> {
-        self.management.on(BROKER, operation, body)
     }
 
     fn overview(&mut self) -> Outcome {
@@ -353,6 +356,10 @@ impl Config<'_> {
         }
         Ok(attributes)
     }
+}
+
+fn not_implemented(detail: &str) -> Failure {
+    Failure::new("NotImplemented", detail)
 }
 
 fn count_of(word: &str) -> Outcome<u64> {

@@ -3,6 +3,7 @@
 mod backlog;
 mod daemon;
 mod descriptors;
+mod levels;
 mod log;
 mod pidfile;
 mod signals;
@@ -121,6 +122,7 @@ pub(crate) fn run(options: Options) -> Outcome {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{}", server.port()).and_then(|()| out.flush())?;
     }
+    server.log_with(log.levels());
     signals.obey(log.reopening(), server.stopper())?;
     let broker = Arc::clone(server.broker());
     server.wait();

@@ -136,6 +136,20 @@ fn open_and_stay(broker: &Broker) -> TcpStream {
 }
 
 #[test]
+fn what_is_logged_is_changed_while_the_broker_runs() {
+    let log = scratch("levels.log");
+    let broker = Broker::start(&["--log-to-file", &log, "--log-level", "warning"]);
+    assert_eq!(broker.tool(&["config", "log"]), "Log level: warn\n");
+    broker.tool(&["config", "log", "debug"]);
+    assert_eq!(broker.tool(&["config", "log"]), "Log level: debug\n");
+    broker.serves();
+    wait_for_text(&log, "DEBUG");
+    broker.tool(&["config", "log", "notice+"]);
+    assert_eq!(broker.tool(&["config", "log"]), "Log level: info\n");
+    std::fs::remove_file(log).unwrap();
+}
+
+#[test]
 fn an_idle_broker_ends_at_once_when_it_is_told_to() {
     for signal in ["TERM", "INT"] {
         let mut broker = Broker::start(&[]);

@@ -10,6 +10,7 @@ mod value;
 
 pub use documentation::documentation;
 pub use flags::{arguments, from_matches};
+pub use log_level::log_rules;
 
 use crate::users::UsersMark;
 use std::path::PathBuf;

@@ -22,5 +22,6 @@ mod worker;
 pub use config::{Config, ConfigError};
 pub use data_directory::DataDirectoryError;
 pub use memory::Memory;
+pub use mochila_management::Logging;
 pub use server::{Server, ServerError, Stopper};
 pub use users::{Presence, Users, UsersError, UsersMark};

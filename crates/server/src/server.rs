@@ -11,6 +11,7 @@ use crate::task::{Home, ServerId};
 use crate::users::UsersError;
 use crate::worker::{Command, Worker};
 use mochila_broker::Broker;
+use mochila_management::Logging;
 use mochila_net::{Clock, Mailbox, Reactor, TcpListener, socket};
 use std::io;
 use std::net::SocketAddr;
@@ -144,6 +145,11 @@ impl Server {
     /// The broker: its queues, and the memory that they share.
     pub fn broker(&self) -> &Arc<Broker> {
         &self.site.node.broker
+    }
+
+    /// Lets operators ask what is logged, and change it.
+    pub fn log_with(&self, logging: Arc<dyn Logging>) {
+        self.site.node.management.log_with(logging);
     }
 
     /// What stops it from anywhere.

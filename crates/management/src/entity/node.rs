@@ -3,7 +3,11 @@
 use crate::attribute::{Access, Attribute, Column, Row, count, timestamp};
 use crate::directory::Direction;
 use crate::entity::link;
+use crate::error::Error;
+use crate::kind::Object;
 use crate::management::NodeFacts;
+use crate::request::Request;
+use crate::response::Answer;
 use crate::scope::{Scope, all_links};
 use mochila_broker::Statistics;
 use mochila_wire::Value;
@@ -30,6 +34,17 @@ const ATTRIBUTES: &[Attribute<()>] = &[
     Attribute::new("uptimeMs", "ulong", "How long it has been running.", |(), scope| {
         scope.since_ms(scope.management.started().mono_ms).into()
     }),
+    Attribute {
+        column: Column {
+            name: "logLevel",
+            of: "string",
+            doc: "What is logged: a level, or the levels of parts, as `log-level` in the \
+                  configuration says it. A change lasts until the node ends. Null if the log is not \
+                  the node's own.",
+            access: Access::Update,
+        },
+        read: |(), scope| scope.management.logging().map(|logging| logging.level()).into(),
+    },
     Attribute::new("connectionCount", "ulong", "Connections there are.", |(), scope| {
         count(scope.management.directory().len())
     }),
@@ -174,6 +189,18 @@ impl Row for NodeReading {
         let mut totals = scope.totals().iter().filter(|(name, _)| is_total(name));
         totals.nth(column - ATTRIBUTES.len()).map(|(_, number)| number).into()
     }
+}
+
+/// Changes what is logged.
+pub(crate) fn update(scope: &Scope<'_>, request: &Request) -> Result<Answer, Error> {
+    request.expect_only(&["logLevel"])?;
+    let level = request.text("logLevel")?;
+    let level = level.ok_or_else(|| Error::bad_request("UPDATE needs a level: 'logLevel'"))?;
+    let logging = scope.management.logging().ok_or_else(|| {
+        Error::NotImplemented("the log is not the node's own, and its level cannot be set".into())
+    })?;
+    logging.set_level(level).map_err(Error::BadRequest)?;
+    Ok(Answer::done(Object::Node.attributes(scope)))
 }
 
 /// What tells the node from every other entity.

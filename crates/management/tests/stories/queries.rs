@@ -1,7 +1,9 @@
 use crate::desk::{Desk, ask};
 use crate::standing::fill;
+use mochila_management::Logging;
 use mochila_wire::message::Body;
 use mochila_wire::{Map, Value};
+use std::sync::{Arc, Mutex};
 
 fn query(kind: &str) -> crate::desk::Ask {
     ask("QUERY").kind("org.amqp.management").property("entityType", kind)
@@ -159,4 +161,38 @@ fn the_node_tells_of_itself_and_of_all_queues_together() {
     assert_eq!(node.get("msgDepth"), Some(&Value::Ulong(5)));
     assert_eq!(node.get("memoryLimitBytes"), Some(&Value::Ulong(1 << 30)));
     assert!(node.get("memoryUsedBytes").and_then(Value::as_u64).unwrap() > 0);
+}
+
+/// A log of which only the level is known.
+#[derive(Debug)]
+struct Log(Mutex<String>);
+
+impl Logging for Log {
+    fn level(&self) -> String {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn set_level(&self, level: &str) -> Result<(), String> {
+        if level == "loud" {
+            return Err("'loud' is no level".to_owned());
+        }
+        *self.0.lock().unwrap() = level.to_owned();
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_logged_is_told_and_changed() {
+    let mut desk = Desk::new();
+    let update = |level: &str| ask("UPDATE").kind("broker").with("logLevel", level);
+    assert_eq!(desk.read("broker", "broker", "logLevel"), Value::Null);
+    assert_eq!(desk.tell(update("debug")).status, 501);
+    desk.management.log_with(Arc::new(Log(Mutex::new("info".into()))));
+    assert_eq!(desk.read("broker", "broker", "logLevel"), "info".into());
+    let told = desk.tell(update("debug"));
+    assert_eq!(told.outcome(), (200, "OK"));
+    assert_eq!(told.map().get("logLevel"), Some(&"debug".into()));
+    assert_eq!(desk.tell(update("loud")).outcome(), (400, "'loud' is no level"));
+    assert_eq!(desk.tell(ask("UPDATE").kind("broker")).status, 400);
+    assert_eq!(desk.read("broker", "broker", "logLevel"), "debug".into());
 }

@@ -152,6 +152,7 @@ Commands:
                                             name, to the queue's alternate exchange
   redirect QUEUE [TARGET]                   send what comes for QUEUE to TARGET, and back; without
                                             TARGET, end that
-  log [LEVELS]                              show or set the log level
-  reload-acl                                read the access control list again
-  shutdown                                  stop the broker";
+  log [LEVELS]                              show what the broker logs, or change it until it ends:
+                                            error, warn, info, debug, trace, off, or several for parts
+  reload-acl, shutdown                      not implemented: there is no access control list, and a
+                                            broker is stopped where it runs (serve --quit)";

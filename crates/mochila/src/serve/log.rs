@@ -20,12 +20,14 @@ use tracing_subscriber::EnvFilter;
 
 use super::backlog::Backlog;
 use super::daemon;
+use super::levels::Levels;
 use crate::failure::{Failure, Outcome};
 
 /// The log; when it is dropped, what waits is written, if that is possible soon.
 pub(super) struct Log {
     backlog: Arc<Backlog>,
     reopening: Reopening,
+    levels: Arc<Levels>,
 }
 
 /// Lets whoever moves log files away have a new one begun.
@@ -48,7 +50,11 @@ impl Log {
             .with_ansi(config.log_to_file.is_none() && stderr().is_terminal())
             .with_writer(Arc::clone(&backlog))
             // It would complain on standard error, which may be full.
-            .log_internal_errors(false);
+            .log_internal_errors(false)
+            .with_filter_reloading();
+        let handle = lines.reload_handle();
+        let install = move |filter| handle.reload(filter).map_err(|error| error.to_string());
+        let levels = Arc::new(Levels::new(config.log_level.clone(), Box::new(install)));
         let reopening = Reopening { path: config.log_to_file.clone(), ..Reopening::default() };
         let place = place(reopening.path.as_deref())?;
         lines.init();
@@ -57,11 +63,15 @@ impl Log {
         thread::Builder::new().name("log".into()).spawn(writing)?;
         // By default a thread that panics says so on standard error.
         panic::set_hook(Box::new(tell));
-        Ok(Self { backlog, reopening })
+        Ok(Self { backlog, reopening, levels })
     }
 
     pub(super) fn reopening(&self) -> Reopening {
         self.reopening.clone()
+    }
+
+    pub(super) fn levels(&self) -> Arc<Levels> {
+        Arc::clone(&self.levels)
     }
 }
 

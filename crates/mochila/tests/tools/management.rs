@@ -30,6 +30,24 @@ fn queues_are_added_listed_counted_and_deleted() {
 }
 
 #[test]
+fn what_a_broker_cannot_do_is_said_in_a_sentence() {
+    let broker = Broker::start();
+    for (line, words) in [
+        ("config reload-acl", "no access control list"),
+        ("config shutdown", "stopped where it runs"),
+        // This one is part of the test, and its log is not its own.
+        ("config log", "does not say what it logs"),
+        ("config log debug", "the log is not the node's own"),
+    ] {
+        let failure = broker.fails(line);
+        assert!(failure.starts_with("Failed: NotImplemented: "), "{line}: {failure}");
+        assert!(failure.contains(words), "{line}: {failure}");
+    }
+    let help = broker.ok("config --help");
+    assert!(help.contains("reload-acl, shutdown                      not implemented"), "{help}");
+}
+
+#[test]
 fn the_limits_of_a_queue_are_changed_while_it_is_in_use() {
     let broker = Broker::start();
     broker.ok("send -a q -m 3");

@@ -14,6 +14,14 @@ pub(super) fn of_qpid_rule(rule: &str) -> Result<String, String> {
     level(rule.split([':', '+', '-']).next().unwrap_or_default()).map(Into::into)
 }
 
+/// Reads a filter, or a log rule of the Qpid broker.
+///
+/// # Errors
+/// If it is neither: a sentence that says which levels there are.
+pub fn log_rules(text: &str) -> Result<String, String> {
+    read(text).or_else(|error| of_qpid_rule(text).map_err(|_| error))
+}
+
 fn rule(rule: &str) -> Result<String, String> {
     match rule.rsplit_once('=') {
         // A rule about spans; it may have a `=` in its brackets.
@@ -65,5 +73,7 @@ mod tests {
             assert!(error.contains("is not a level; error, warn, info, debug, trace"), "{text}");
         }
         assert!(of_qpid_rule("loud+").is_err());
+        assert!(log_rules("loud+").unwrap_err().contains("is not a level"));
+        assert_eq!(log_rules("debug+").unwrap(), "debug");
     }
 }

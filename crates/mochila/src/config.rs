@@ -155,7 +155,8 @@ impl Config<'_> {
             Command::List { kind } => self.list(kind),
             Command::Purge { queue, count } => {
                 let subject = Subject { kind: "queue", name: queue };
-                self.management.on(subject, "PURGE", self.picked(count)).map(|_| ())
+                let told = self.management.on(subject, "PURGE", self.picked(count))?;
+                show(&format!("Purged {}\n", messages(&told, "purged")))
             }
             Command::Move { from, to, count } => self.move_messages(from, to, count),
             Command::Reroute { queue, count } => self.reroute(queue, count),
@@ -262,12 +263,12 @@ impl Config<'_> {
         arguments.insert("destination", to);
         let subject = Subject { kind: "queue", name: from };
         let told = self.management.on(subject, "MOVE", arguments)?;
-        let moved = told.get("moved").and_then(Value::as_u64).unwrap_or(0);
+        let moved = messages(&told, "moved");
         match told.get("refused").and_then(Value::as_str) {
-            None => Ok(()),
+            None => show(&format!("Moved {moved}\n")),
             Some(reason) => Err(Failure::new(
                 "LimitExceeded",
-                format!("queue '{to}' took {moved} messages and no more: {reason}"),
+                format!("queue '{to}' took {moved} and no more: {reason}"),
             )),
         }
     }
@@ -281,12 +282,12 @@ impl Config<'_> {
         };
         let told =
             self.management.on(Subject { kind: "queue", name: queue }, "REROUTE", arguments)?;
-        let rerouted = told.get("rerouted").and_then(Value::as_u64).unwrap_or(0);
+        let rerouted = messages(&told, "rerouted");
         match told.get("refused").and_then(Value::as_str) {
-            None => Ok(()),
+            None => show(&format!("Rerouted {rerouted}\n")),
             Some(reason) => Err(Failure::new(
                 "NotRouted",
-                format!("{rerouted} messages have left queue '{queue}', others stay: {reason}"),
+                format!("only {rerouted} left queue '{queue}', others stay: {reason}"),
             )),
         }
     }
@@ -360,6 +361,15 @@ impl Config<'_> {
 
 fn not_implemented(detail: &str) -> Failure {
     Failure::new("NotImplemented", detail)
+}
+
+/// How many messages something was done to, as the answer says.
+fn messages(told: &Map, done: &str) -> String {
+    match told.get(done).and_then(Value::as_u64) {
+        Some(1) => "1 message".to_owned(),
+        Some(number) => format!("{number} messages"),
+        None => "messages, of which nobody knows how many".to_owned(),
+    }
 }
 
 fn count_of(word: &str) -> Outcome<u64> {

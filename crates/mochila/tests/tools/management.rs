@@ -20,8 +20,9 @@ fn queues_are_added_listed_counted_and_deleted() {
     );
     broker.ok("send -a q2 -m 3");
     assert!(broker.fails("config del queue q2").contains("not empty"));
-    broker.ok("config purge q2 2");
-    broker.ok("config purge q2");
+    assert_eq!(broker.ok("config purge q2 2"), "Purged 2 messages\n");
+    assert_eq!(broker.ok("config purge q2"), "Purged 1 message\n");
+    assert_eq!(broker.ok("config purge q2"), "Purged 0 messages\n");
     broker.ok("config del queue q2");
     broker.ok("send -a q1");
     broker.ok("config del queue q1 --force");
@@ -88,7 +89,7 @@ fn messages_are_picked_by_a_selector_to_be_purged_or_moved() {
         broker.ok(&format!("send -a q {properties}"));
     }
     broker.ok("config purge q 1 --filter 'red IS NOT NULL'");
-    broker.ok("config move q other 1 --filter 'red IS NULL'");
+    assert_eq!(broker.ok("config move q other 1 --filter 'red IS NULL'"), "Moved 1 message\n");
     assert_eq!(
         broker.fails("config move q small"),
         "Failed: LimitExceeded: queue 'small' took 2 messages and no more: the queue holds as many \
@@ -113,11 +114,11 @@ fn messages_are_sent_on_to_an_exchange() {
     for (number, subject) in ["red", "blue", "red", "red"].into_iter().enumerate() {
         broker.ok(&format!("send -a q/{subject} -P n={number}"));
     }
-    broker.ok("config reroute q 1");
+    assert_eq!(broker.ok("config reroute q 1"), "Rerouted 1 message\n");
     broker.ok("config reroute q 1 --exchange amq.direct --filter 'n = 2'");
     assert_eq!(
         broker.fails("config reroute q"),
-        "Failed: NotRouted: 1 messages have left queue 'q', others stay: no queue is bound for the \
+        "Failed: NotRouted: only 1 message left queue 'q', others stay: no queue is bound for the \
          message\n"
     );
     let shown = broker.ok("stat -q q");

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::send::content_size;
+
 /// Measures a broker. Without a scenario it starts senders and receivers against a running broker;
 /// with one it starts the broker too.
 #[derive(Parser, Clone, Debug)]
@@ -39,7 +41,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) receive_rate: u64,
     /// Message size in bytes [default: 1024; 300 in scenarios]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = content_size)]
     content_size: Option<usize>,
     /// Receivers acknowledge every N messages, 0 means unconfirmed [default: 100; 1000 in scenarios]
     #[arg(long, value_name = "N")]

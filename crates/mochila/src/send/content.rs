@@ -1,6 +1,7 @@
 //! What messages contain: one fixed body, or the lines of standard input.
 
 use std::io::BufRead;
+use std::num::IntErrorKind;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
@@ -79,6 +80,19 @@ impl Content {
 
 /// The content that marks the end of a stream of messages.
 pub(crate) const EOS: &str = "eos";
+
+/// Reads the size of a content; used as clap's `value_parser`.
+///
+/// The length of a string has 32 bits (part 1, 1.6.20).
+pub(crate) fn content_size(text: &str) -> Result<usize, String> {
+    match text.parse::<u32>() {
+        Ok(bytes) => Ok(bytes as usize),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+            Err(format!("the content of one message has at most {} bytes", u32::MAX))
+        }
+        Err(_) => Err("that is not a number of bytes".to_owned()),
+    }
+}
 
 fn body(value: Value) -> Vec<u8> {
     Body::Value(value).to_bytes()

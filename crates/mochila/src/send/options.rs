@@ -2,6 +2,7 @@
 
 use clap::{ArgAction, Parser};
 
+use super::content::content_size;
 use crate::connection_options::ConnectionFlags;
 use crate::log_options::LogOptions;
 use crate::yes_no::yes_no;
@@ -53,7 +54,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "CONTENT")]
     pub(crate) content_string: Option<String>,
     /// Create an N-byte message content
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = content_size)]
     pub(crate) content_size: usize,
     /// Specify entry for map content
     #[arg(short = 'M', long, value_name = "NAME=VALUE")]

@@ -28,6 +28,19 @@ fn content_is_printed_in_the_order_in_which_it_was_sent() {
     assert_eq!(broker.ok("receive -a q"), "", "nothing was left");
 }
 
+/// It is said before any of it is made.
+#[test]
+fn content_that_no_message_can_hold_is_refused() {
+    let broker = Broker::start();
+    for line in ["send -a q --content-size 5000000000", "bench --content-size 20000000000000000000"]
+    {
+        let failure = broker.fails(line);
+        assert!(failure.starts_with("Failed: OptionError: "), "{failure}");
+        assert!(failure.contains("one message has at most 4294967295 bytes"), "{failure}");
+        assert_eq!(failure.lines().count(), 1, "{failure}");
+    }
+}
+
 #[test]
 fn headers_and_properties_arrive_as_they_were_given() {
     let broker = Broker::start();

@@ -103,10 +103,13 @@ const ATTRIBUTES: &[Attribute<()>] = &[
         "Messages that were left when their queue was deleted, and went to its alternate exchange.",
         |(), scope| scope.broker().abandoned().buried.into(),
     ),
-    Attribute::new("memoryUsedBytes", "ulong", "Memory that messages take.", |(), scope| {
-        scope.broker().budget().used().into()
-    }),
-    Attribute::new("memoryPeakBytes", "ulong", "The most they have taken.", |(), scope| {
+    Attribute::new(
+        "memoryUsedBytes",
+        "ulong",
+        "Memory that messages take, and queues: 1 KiB each, also an empty one.",
+        |(), scope| scope.broker().budget().used().into(),
+    ),
+    Attribute::new("memoryPeakBytes", "ulong", "The most that they have taken.", |(), scope| {
         scope.broker().budget().peak().into()
     }),
     Attribute::new(

@@ -28,6 +28,16 @@ impl Address {
         self.name.starts_with('#')
     }
 
+    /// How an address has to be written that means the node of this name; nothing if none does.
+    pub(crate) fn naming(name: &str) -> Option<String> {
+        let means_it = |text: &String| {
+            let address = text.parse::<Address>().unwrap_or_default();
+            let is_plain = address.subject.is_none() && address.options.is_empty();
+            address.name == name && is_plain && !address.is_temporary()
+        };
+        [name.to_owned(), format!("'{name}'"), format!("\"{name}\"")].into_iter().find(means_it)
+    }
+
     /// The map below `key`, empty if there is none.
     fn section(&self, key: &str) -> Map {
         match self.options.get(key) {
@@ -50,5 +60,24 @@ impl std::str::FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
         parser::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_special_characters_is_written_between_quotes() {
+        for (name, text) in [
+            ("orders", Some("orders")),
+            ("a/b", Some("'a/b'")),
+            ("a b/c;{}", Some("'a b/c;{}'")),
+            ("it's; here", Some("\"it's; here\"")),
+            ("'a\"", None),
+            ("#q", None),
+        ] {
+            assert_eq!(Address::naming(name).as_deref(), text, "{name}");
+        }
     }
 }

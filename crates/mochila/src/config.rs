@@ -6,9 +6,10 @@ mod overview;
 
 use mochila_wire::{Map, Value};
 
+use crate::address::Address;
 use crate::failure::{Failure, Outcome};
 use crate::management::{Entity, Management, Subject};
-use crate::output::{show, terminal_width};
+use crate::output::{remark, show, terminal_width};
 use crate::table::{Column, Format, Table};
 use arguments::{declared_arguments, listed_flags, value_of};
 pub(crate) use options::Options;
@@ -115,11 +116,15 @@ impl Config<'_> {
             Command::AddExchange { kind, name } => {
                 let mut attributes = self.exchange_attributes();
                 attributes.insert("exchange-type", kind);
-                self.management.create(Subject { kind: "exchange", name }, attributes)
+                self.management.create(Subject { kind: "exchange", name }, attributes)?;
+                say_how_to_name(name);
+                Ok(())
             }
             Command::AddQueue { name } => {
                 let attributes = declared_arguments(self.options)?;
-                self.management.create(Subject { kind: "queue", name }, attributes)
+                self.management.create(Subject { kind: "queue", name }, attributes)?;
+                say_how_to_name(name);
+                Ok(())
             }
             Command::UpdateQueue { name } => {
                 let attributes = declared_arguments(self.options)?;
@@ -359,8 +364,13 @@ impl Config<'_> {
     }
 }
 
-fn not_implemented(detail: &str) -> Failure {
-    Failure::new("NotImplemented", detail)
+/// A name with special characters means something else where an address is expected.
+fn say_how_to_name(name: &str) {
+    match Address::naming(name) {
+        Some(text) if text == name => {}
+        Some(text) => remark(format_args!("Note: in addresses this name is written {text}")),
+        None => remark("Warning: no address of send and receive can mean this name"),
+    }
 }
 
 /// How many messages something was done to, as the answer says.
@@ -370,6 +380,10 @@ fn messages(told: &Map, done: &str) -> String {
         Some(number) => format!("{number} messages"),
         None => "messages, of which nobody knows how many".to_owned(),
     }
+}
+
+fn not_implemented(detail: &str) -> Failure {
+    Failure::new("NotImplemented", detail)
 }
 
 fn count_of(word: &str) -> Outcome<u64> {

@@ -1,6 +1,6 @@
 //! `config` and `stat`.
 
-use crate::broker::{Broker, finished};
+use crate::broker::{Broker, Ran, finished};
 
 #[test]
 fn queues_are_added_listed_counted_and_deleted() {
@@ -28,6 +28,20 @@ fn queues_are_added_listed_counted_and_deleted() {
     broker.ok("config del queue q1 --force");
     let none = broker.run("config queues");
     assert!(!none.success && none.stdout.is_empty() && none.stderr.is_empty());
+}
+
+#[test]
+fn whoever_makes_a_queue_with_a_special_name_is_told_how_to_write_it() {
+    let broker = Broker::start();
+    let add = |name| broker.tool("config add queue").arg(name).output().map(Ran::from).unwrap();
+    let made = add("a b/c;{}");
+    assert!(made.success);
+    assert_eq!(made.stderr, "Note: in addresses this name is written 'a b/c;{}'\n");
+    let send = |address| broker.tool("send --content-string x -a").arg(address).status().unwrap();
+    assert!(send("'a b/c;{}'").success());
+    assert!(broker.ok("stat -q").contains("a b/c;{}"));
+    let made = add("#1");
+    assert!(made.success && made.stderr.contains("no address"), "{}", made.stderr);
 }
 
 #[test]

@@ -19,8 +19,9 @@ use std::sync::{Arc, Weak};
 /// returns whom to wake after the lock has been released. Payload is neither copied nor freed under
 /// the lock.
 ///
-/// A queue that has been deleted answers with [`QueueError::Deleted`], [`Taking::Gone`] or
-/// [`Refusal::Deleted`]; whoever was linked to it has been woken to see.
+/// A queue that has been deleted answers with [`QueueError::Deleted`],
+/// [`Taking::Gone`](crate::Taking::Gone) or [`Refusal::Deleted`](crate::Refusal::Deleted); whoever
+/// was linked to it has been woken to see.
 /// Between finding a queue by name and linking to it, it may be deleted: look it up again then.
 pub struct SharedQueue {
     name: Box<str>,

@@ -128,7 +128,8 @@ impl Connection {
         times.into_iter().flatten().min()
     }
 
-    /// When time has something to do for a sender: it waits, or the rest of its message does.
+    /// When time has something to do for a sender: it waits, or others wait for what it may use, or
+    /// for the rest of its message.
     fn held_until_ms(&self, id: LinkId) -> Option<u64> {
         let End::Incoming(incoming) = &self.links.get(id)?.end else { return None };
         let goes_on_ms = match &incoming.destination {
@@ -137,7 +138,7 @@ impl Connection {
         };
         let partial = incoming.partial.as_ref();
         let given_up_ms = partial.and_then(|partial| partial.given_up_ms(&self.node.settings));
-        goes_on_ms.into_iter().chain(given_up_ms).min()
+        [goes_on_ms, given_up_ms, incoming.credit.lent_until_ms].into_iter().flatten().min()
     }
 
     /// Lets senders go on that have waited long enough for one of many queues, and gives those up
@@ -148,17 +149,17 @@ impl Connection {
             if until_ms > now.mono_ms {
                 self.held.push(id);
             } else if !self.give_up_partial(now, id, scratch) {
-                // It is entered again if it has to wait for another queue.
-                self.grant_credit(now, id, scratch);
-                self.hold_partial(id);
+                if !self.end_loan(now, id) {
+                    self.grant_credit(now, id, scratch);
+                }
+                self.hold(id);
             }
         }
     }
 
-    /// Notes that time has something to do where a message is still to be finished.
-    pub(crate) fn hold_partial(&mut self, id: LinkId) {
-        let has_partial = self.links.incoming(id).is_some_and(|it| it.partial.is_some());
-        if has_partial && !self.held.contains(&id) {
+    /// Notes that time may have something to do for a sender.
+    pub(crate) fn hold(&mut self, id: LinkId) {
+        if self.held_until_ms(id).is_some() && !self.held.contains(&id) {
             self.held.push(id);
         }
     }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use mochila_broker::{Budget, Claim, Leeway, Want};
+use mochila_broker::{Budget, Claim, Leeway, Waker, Want};
 use mochila_engine::{self as engine, LinkId};
 use mochila_wire::Now;
 
-use crate::Scratch;
 use crate::connection::Connection;
 use crate::incoming::Destination;
 use crate::partial::LARGE_BYTES;
+use crate::{Scratch, Settings};
 
 /// What a sender's credit depends on besides its destination, and what stands behind it.
 pub(crate) struct Credit {
@@ -23,13 +23,22 @@ pub(crate) struct Credit {
     was_refused: bool,
     /// There is no room: what comes on it in a transaction is not taken beyond the limit.
     pub(crate) is_at_limit: bool,
+    /// It is lent: if it is not used by then, on the monotonic clock, others may have it.
+    pub(crate) lent_until_ms: Option<u64>,
 }
 
 impl Credit {
     /// None yet.
     pub(crate) fn new(budget: &Arc<Budget>) -> Credit {
         let claim = Claim::nothing(budget);
-        Credit { claim, granted: 0, message_bytes: 0, was_refused: false, is_at_limit: false }
+        Credit {
+            claim,
+            granted: 0,
+            message_bytes: 0,
+            was_refused: false,
+            is_at_limit: false,
+            lent_until_ms: None,
+        }
     }
 
     /// Messages of this size have come.
@@ -38,6 +47,11 @@ impl Credit {
         let remembered = self.message_bytes - self.message_bytes / 8;
         self.message_bytes = message_bytes.max(remembered);
         self.was_refused |= is_refused;
+    }
+
+    /// How much memory one of its messages may need, if one has been seen.
+    fn in_memory(&self, settings: &Settings) -> Option<u64> {
+        (self.message_bytes > 0).then(|| settings.in_memory(self.message_bytes))
     }
 
     pub(crate) fn has_large_messages(&self) -> bool {
@@ -55,13 +69,12 @@ impl Connection {
             return self.node_gone(now, id, scratch);
         }
         let credit = &incoming.credit;
-        let is_backed = credit.message_bytes == 0
-            || credit.claim.covers(left, self.node.settings.in_memory(credit.message_bytes));
+        let is_backed = credit.claim.covers(left, credit.in_memory(&self.node.settings));
         if (left <= credit.granted / 2 || !is_backed)
             && let Some(granted) = self.allowance(now, id, 0, scratch)
             && (granted > left || granted < left && !is_backed)
         {
-            self.set_credit(id, granted);
+            self.set_credit(now, id, granted);
         }
         self.note_state(now, id);
     }
@@ -80,18 +93,42 @@ impl Connection {
             && let Some(granted) = self.allowance(now, id, message_bytes, scratch)
             && granted < left
         {
-            self.set_credit(id, granted);
+            self.set_credit(now, id, granted);
         }
     }
 
     /// Tells a sender its credit, and keeps no more memory for it than it may need for that.
-    fn set_credit(&mut self, id: LinkId, granted: u32) {
+    fn set_credit(&mut self, now: Now, id: LinkId, granted: u32) {
         self.engine.grant(id, granted);
         let outstanding = self.engine.link(id).map_or(0, engine::Link::outstanding);
         let Some(incoming) = self.links.incoming(id) else { return };
         let credit = &mut incoming.credit;
         credit.granted = granted;
-        credit.claim.trim(outstanding, self.node.settings.in_memory(credit.message_bytes));
+        credit.claim.trim(outstanding, credit.in_memory(&self.node.settings));
+        let is_loan = granted > 0 && credit.claim.is_loan();
+        credit.lent_until_ms = is_loan.then(|| now.mono_ms + LOAN_MS);
+        self.hold(id);
+    }
+
+    /// Takes credit back that was lent for a while and has not been used, if memory is short: for the
+    /// sake of those who wait; true if it was that time.
+    pub(crate) fn end_loan(&mut self, now: Now, id: LinkId) -> bool {
+        let waker = || Waker::new(Arc::clone(&self.waker), id.index() as u32);
+        let Some(incoming) = self.links.incoming(id) else { return false };
+        let credit = &mut incoming.credit;
+        if credit.lent_until_ms.is_none_or(|until_ms| until_ms > now.mono_ms) {
+            return false;
+        }
+        let is_used = self.engine.link(id).is_none_or(|link| link.credit() == 0);
+        let goes_on = !is_used && !self.node.broker.budget().is_short();
+        credit.lent_until_ms = goes_on.then(|| now.mono_ms + LOAN_MS);
+        if !is_used && !goes_on {
+            self.engine.grant(id, 0);
+            credit.granted = 0;
+            credit.claim.give_up(waker());
+            self.note_state(now, id);
+        }
+        true
     }
 
     /// How much credit a sender may have whose messages are as large as those before, or larger;
@@ -128,11 +165,28 @@ impl Connection {
             granted => granted,
         };
         if granted == 0 {
-            return Some(0);
+            return Some(self.kept_by_queue(id, scratch));
         }
-        let known_bytes = (message_bytes > 0).then(|| self.node.settings.in_memory(message_bytes));
+        let seen_bytes = (message_bytes > 0).then(|| self.node.settings.in_memory(message_bytes));
+        let waker = || Waker::new(Arc::clone(&self.waker), id.index() as u32);
         let credit = &mut self.links.incoming(id)?.credit;
-        Some(credit.claim.cover(granted, known_bytes))
+        Some(match credit.claim.cover(waker, granted, seen_bytes) {
+            // What its own transaction has is not free before that has ended.
+            0 if self.transactions.are_open() => self.leeway(id, &want).min(1),
+            0 => self.kept_by_queue(id, scratch),
+            covered => covered,
+        })
+    }
+
+    /// The credit of a sender for which there is no memory, from what its queue may have kept of the
+    /// messages that have left.
+    fn kept_by_queue(&mut self, id: LinkId, scratch: &mut Scratch) -> u32 {
+        let is_short = self.node.broker.budget().is_short();
+        let Some(incoming) = self.links.incoming(id).filter(|_| is_short) else { return 0 };
+        let Destination::Queue { queue, producer } = &incoming.destination else { return 0 };
+        let (is_lent, wakeups) = queue.lend_kept(*producer, &mut incoming.credit.claim);
+        scratch.wakeups.merge(wakeups);
+        u32::from(is_lent)
     }
 
     /// How much credit a sender has that gets none, where the connection's own transactions keep the
@@ -157,3 +211,6 @@ impl Connection {
         least
     }
 }
+
+/// So long a sender may leave credit unused that it was lent.
+const LOAN_MS: u64 = 1_000;

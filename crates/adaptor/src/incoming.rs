@@ -26,7 +26,7 @@ pub(crate) struct Incoming {
     pub(crate) owns_node: bool,
     /// Who settles first, where a delivery does not say.
     pub(crate) settle_mode: ReceiverSettleMode,
-    pub(crate) credit: Credit,
+    pub(crate) credit: Box<Credit>,
 }
 
 /// Where the messages of a link go.
@@ -259,7 +259,7 @@ impl Connection {
             let Some(guess) = partial.guess() else {
                 incoming.partial = Some(partial);
                 if transfer.start {
-                    self.hold_partial(sender.link);
+                    self.hold(sender.link);
                 }
                 return;
             };
@@ -267,7 +267,7 @@ impl Connection {
                 return self.refuse_delivery(now, partial.sender, refusal.to_amqp(), scratch);
             }
             incoming.partial = Some(partial);
-            self.hold_partial(sender.link);
+            self.hold(sender.link);
             return self.lower_credit(now, sender.link, guess, scratch);
         }
         let sender = partial.sender;

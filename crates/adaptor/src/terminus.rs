@@ -312,7 +312,7 @@ impl Connection {
             partial: None,
             owns_node,
             settle_mode,
-            credit: Credit::new(self.node.broker.budget()),
+            credit: Box::new(Credit::new(self.node.broker.budget())),
         });
         self.insert_link(id, end, record, scratch);
         self.grant_credit(now, id, scratch);
@@ -334,7 +334,7 @@ impl Connection {
             partial: None,
             owns_node: false,
             settle_mode,
-            credit: Credit::new(self.node.broker.budget()),
+            credit: Box::new(Credit::new(self.node.broker.budget())),
         });
         self.insert_link(id, end, record, scratch);
         self.grant_credit(now, id, scratch);

@@ -2,7 +2,11 @@
 
 mod alarm;
 mod claim;
+mod debt;
+mod node_memory;
 mod reservation;
+
+pub(crate) use node_memory::NodeMemory;
 
 pub use claim::Claim;
 pub use reservation::Reservation;
@@ -10,6 +14,7 @@ pub use reservation::Reservation;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use alarm::Alarm;
+use debt::Debtors;
 use mochila_wire::{AmqpError, condition};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,7 +54,13 @@ pub struct Budget {
     peak: AtomicU64,
     refused: AtomicU64,
     alarm: Alarm,
-    /// Memory has come back for those who wait.
+    /// What nodes take: queues, exchanges, bindings.
+    nodes: AtomicU64,
+    /// When so many bytes are in use, credit for which nothing is kept is taken back.
+    recall_at: AtomicU64,
+    /// How often it has been.
+    recalls: AtomicU64,
+    /// Memory has come back for those who wait, or credit is to be taken back.
     resume_due: AtomicBool,
     waiting: Mutex<Waiting>,
 }
@@ -59,6 +70,7 @@ pub struct Budget {
 struct Waiting {
     line: BTreeMap<MemoryPlace, Waker>,
     came: u64,
+    debtors: Debtors,
 }
 
 /// Where somebody waits for memory. It goes stale when they are served.
@@ -114,6 +126,9 @@ impl Budget {
             peak: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             alarm: Alarm::default(),
+            nodes: AtomicU64::new(0),
+            recall_at: AtomicU64::new(MOST),
+            recalls: AtomicU64::new(0),
             resume_due: AtomicBool::new(false),
             waiting: Mutex::new(Waiting::default()),
         };
@@ -126,7 +141,10 @@ impl Budget {
     /// What is in use stays, even if it is more: then nothing is reserved until enough has gone.
     pub fn set_limit(&self, limit_bytes: u64) {
         self.set(limit_bytes, limit_bytes - limit_bytes / 16);
-        self.tidy(&lock(&self.waiting));
+        let waiting = lock(&self.waiting);
+        self.tidy(&waiting);
+        self.note_recall(&waiting);
+        drop(waiting);
         // Those who wait may have room now; if they have not, they are left in the line.
         self.resume_due.store(true, Ordering::Release);
     }
@@ -140,8 +158,7 @@ impl Budget {
 
     /// Reserves `bytes`, or nothing at all.
     pub fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Reservation, OverLimit> {
-        let limit = self.limit.load(Ordering::Relaxed);
-        self.reserve_up_to(limit - kept_for_operators(limit), bytes)
+        self.reserve_up_to(self.most(), bytes)
     }
 
     /// Reserves `bytes` for what serves the operator, or nothing at all.
@@ -176,7 +193,10 @@ impl Budget {
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return Some(charged & MOST),
+                Ok(_) => {
+                    self.look_for_debts(charged & MOST);
+                    return Some(charged & MOST);
+                }
                 Err(current) => word = current,
             }
         }
@@ -186,6 +206,7 @@ impl Budget {
     /// something already accepted needs.
     pub fn charge(self: &Arc<Self>, bytes: u64) -> Reservation {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
+        self.look_for_debts(self.taken());
         self.note_peak(self.used());
         Reservation::new(self, bytes)
     }
@@ -257,6 +278,16 @@ impl Budget {
         self.share().saturating_sub(held) / (SHARE + 2)
     }
 
+    /// Joins the line behind those who wait already, whatever is free.
+    fn queue_up(&self, waker: &Waker, held: u64) -> MemoryPlace {
+        let mut waiting = lock(&self.waiting);
+        let place = waiting.join(waker.clone(), held);
+        self.note_resume(&waiting);
+        self.taken.fetch_or(WAITING, Ordering::Release);
+        self.resume_due.store(true, Ordering::Release);
+        place
+    }
+
     /// Joins the line of those who wait for memory, because their queue holds so much, unless they
     /// may go on: `None` then. Whoever stands in it already, at `old`, stays there, or goes ahead if
     /// the queue holds less.
@@ -310,8 +341,10 @@ impl Budget {
         // Acquire: whoever set it has given memory back before, and that has to be seen below.
         self.resume_due.swap(false, Ordering::Acquire);
         let taken = self.taken();
+        self.recall(&mut waiting, &mut wakeups);
+        let called = wakeups.len() as u64;
         let most = self.free() / PRODUCER_BYTES + 1;
-        while (wakeups.len() as u64) < most {
+        while (wakeups.len() as u64) - called < most {
             let first = waiting.line.first_entry();
             let Some(first) = first.filter(|it| taken <= self.level(it.key().held)) else { break };
             wakeups.push(first.remove());
@@ -338,7 +371,21 @@ impl Budget {
     fn reach(&self) -> u64 {
         let limit = self.limit.load(Ordering::Relaxed);
         let reserve = limit.saturating_sub(self.soft_limit.load(Ordering::Relaxed));
-        limit - kept_for_operators(limit) - reserve / 16
+        self.most() - reserve / 16
+    }
+
+    /// What messages may take, and what there is already of nodes: beyond a part of the limit that
+    /// is kept for those, and another one for operators.
+    fn most(&self) -> u64 {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let for_nodes = kept_for_nodes(limit);
+        let nodes = self.nodes.load(Ordering::Relaxed).min(for_nodes);
+        limit - kept_for_operators(limit) - for_nodes + nodes
+    }
+
+    /// With less than this nobody is promised anything.
+    fn least_claim(&self) -> u64 {
+        (self.limit.load(Ordering::Relaxed) / LEAST_CLAIM_PART).min(LEAST_CLAIM)
     }
 
     /// At how many bytes in use producers may go on whose queue holds so much: somewhat less than
@@ -353,7 +400,8 @@ impl Budget {
             None => reach - needed,
             Some(more) => soft_limit.saturating_sub(more / (SHARE * RESERVE_SHARES + 1)),
         };
-        level.saturating_sub(slack.min(needed))
+        // Whoever goes on finds something.
+        level.saturating_sub(slack.min(needed)).min(reach.saturating_sub(self.least_claim()))
     }
 
     /// Notes whether anybody waits, and for how much.
@@ -404,6 +452,7 @@ impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Budget")
             .field("used", &self.used())
+            .field("claimed", &self.claimed())
             .field("limit", &self.limit())
             .field("peak", &self.peak())
             .finish_non_exhaustive()
@@ -418,6 +467,14 @@ fn kept_for_operators(limit: u64) -> u64 {
     (limit / OPERATORS_PART).min(OPERATORS_MOST)
 }
 
+/// What messages must leave of a limit for queues, exchanges and bindings.
+fn kept_for_nodes(limit: u64) -> u64 {
+    if limit == MOST || limit < OPERATORS_LEAST_LIMIT {
+        return 0;
+    }
+    (limit / NODES_PART).min(NODES_MOST)
+}
+
 /// The bit of `taken` that says that somebody waits.
 const WAITING: u64 = 1 << 63;
 /// The bits of `taken` that count bytes.
@@ -426,11 +483,19 @@ const MOST: u64 = WAITING - 1;
 const SHARE: u64 = 7;
 /// A queue may hold one part in so many of what is free up to the hard limit, besides.
 const RESERVE_SHARES: u64 = 8;
+/// Nobody is promised anything with less than one part in so many of the limit, …
+const LEAST_CLAIM_PART: u64 = 8192;
+/// … or this.
+const LEAST_CLAIM: u64 = 1024;
 /// Operators have one part in so many of the limit, …
 const OPERATORS_PART: u64 = 256;
-/// … as much as this at most, …
+/// … and as much as this at most.
 const OPERATORS_MOST: u64 = 1 << 20;
-/// … and nothing of a limit that is too small for a broker.
+/// Nodes have one part in so many of the limit that messages do not get, …
+const NODES_PART: u64 = 64;
+/// … and as much as this at most; …
+const NODES_MOST: u64 = 16 << 20;
+/// … and neither have anything of a limit that is too small for a broker.
 const OPERATORS_LEAST_LIMIT: u64 = 8 << 20;
 /// What one producer that goes on is expected to bring: one full visit to its socket.
 const PRODUCER_BYTES: u64 = 256 * 1024;

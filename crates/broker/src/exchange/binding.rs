@@ -4,7 +4,7 @@ use super::headers::Conditions;
 use super::matcher::Rule;
 use super::topic::normalised;
 use super::{ExchangeError, ExchangeKind};
-use crate::budget::Reservation;
+use crate::budget::NodeMemory;
 use crate::queue::SharedQueue;
 use mochila_wire::Map;
 use std::fmt;
@@ -19,7 +19,7 @@ pub struct Binding {
     pub(crate) arguments: Map,
     pub(crate) rule: Rule,
     /// What it takes is the node's memory too.
-    pub(crate) _reservation: Reservation,
+    pub(crate) _memory: NodeMemory,
 }
 
 impl Binding {

@@ -7,7 +7,7 @@ use super::last::{Last, LastToBe};
 use super::matcher::Matcher;
 use super::publisher::{Links, Publisher, SubscriberId};
 use super::{ExchangeError, ExchangeSettings, ExchangeStatistics, Published, Routing};
-use crate::budget::{Budget, Reservation};
+use crate::budget::{Budget, NodeMemory};
 use crate::events::{Event, EventKind};
 use crate::message::{Batch, SEQUENCE};
 use crate::node::Node;
@@ -44,7 +44,7 @@ pub struct Exchange {
     alternate_uses: AtomicU64,
     node: Weak<Node>,
     this: Weak<Exchange>,
-    reservation: Reservation,
+    memory: NodeMemory,
 }
 
 /// Under what conditions an exchange may be deleted.
@@ -59,12 +59,12 @@ pub(crate) struct Parts {
     pub(crate) settings: ExchangeSettings,
     pub(crate) is_predeclared: bool,
     pub(crate) alternate: Option<Alternate>,
-    pub(crate) reservation: Reservation,
+    pub(crate) memory: NodeMemory,
 }
 
 impl Exchange {
     pub(crate) fn new(name: &str, parts: Parts, node: &Arc<Node>) -> Arc<Exchange> {
-        let Parts { settings, is_predeclared, alternate, reservation } = parts;
+        let Parts { settings, is_predeclared, alternate, memory } = parts;
         Arc::new_cyclic(|this| Exchange {
             name: name.into(),
             is_predeclared,
@@ -79,7 +79,7 @@ impl Exchange {
             alternate_uses: AtomicU64::new(0),
             node: Arc::downgrade(node),
             this: Weak::clone(this),
-            reservation,
+            memory,
             settings,
         })
     }
@@ -142,11 +142,11 @@ impl Exchange {
         let rule = rule(kind, &arguments)?;
         let key = written(kind, key);
         let cost = BINDING_COST + key.len() as u64;
-        let reservation = self.budget().reserve(cost).map_err(ExchangeError::NoMemory)?;
+        let memory = self.budget().reserve_for_node(cost).map_err(ExchangeError::NoMemory)?;
+        let memory = NodeMemory::new(memory);
         let is_exclusive = arguments.contains(EXCLUSIVE);
         let target = Target(Arc::clone(queue));
-        let binding =
-            Arc::new(Binding { key, queue: target, arguments, rule, _reservation: reservation });
+        let binding = Arc::new(Binding { key, queue: target, arguments, rule, _memory: memory });
         // Nobody is between this exchange's messages while it takes effect.
         let last = self.last.as_ref().map(lock);
         if is_exclusive {
@@ -381,7 +381,7 @@ impl Exchange {
     }
 
     pub(super) fn budget(&self) -> &Arc<Budget> {
-        self.reservation.budget()
+        self.memory.budget()
     }
 
     pub(super) fn gone(&self) -> ExchangeError {

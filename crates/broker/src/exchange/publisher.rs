@@ -152,7 +152,10 @@ impl Publisher {
 
     /// Whether a queue says how much credit it gets.
     fn is_governed(&self) -> bool {
-        self.candidate.is_some() && (self.is_single_minded || self.run >= PATIENCE)
+        let is_settled = self.is_single_minded || self.run >= PATIENCE;
+        // What it brings now stays in the memory that is short.
+        let is_burden = self.is_closed && self.exchange.budget().is_short();
+        self.candidate.is_some() && (is_settled || is_burden)
     }
 
     /// Whether the credit that it still has is to be taken back.

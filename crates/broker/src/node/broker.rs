@@ -1,7 +1,7 @@
 //! The broker as the adaptors see it.
 
 use super::{AbandonedTotals, Found, Node, Pattern};
-use crate::budget::{Budget, OverLimit, Reservation};
+use crate::budget::{Budget, NodeMemory, OverLimit, Reservation};
 use crate::error::{QueueError, no_exchange};
 use crate::events::{Event, EventKind, Feed};
 use crate::exchange::{Exchange, ExchangeDeleteIf, ExchangeError, ExchangeSettings};
@@ -173,7 +173,7 @@ impl Broker {
         name: &str,
         settings: Arc<QueueSettings>,
     ) -> Result<Arc<SharedQueue>, Found<QueueError>> {
-        let queue = self.add(name, settings, Budget::reserve)?;
+        let queue = self.add(name, settings, Budget::reserve_for_node)?;
         self.tell_of(&queue);
         Ok(queue)
     }
@@ -362,10 +362,9 @@ impl Broker {
             if count >= self.max_queues {
                 return Err(QueueError::TooMany { limit: self.max_queues });
             }
-            let reservation = reserve(&self.node.budget, QUEUE_COST);
-            let reservation = reservation.map_err(QueueError::NoMemory)?;
-            let parts = (terms, alternate);
-            Ok(SharedQueue::new(name, settings, parts, reservation, &self.node))
+            let memory = reserve(&self.node.budget, QUEUE_COST).map_err(QueueError::NoMemory)?;
+            let memory = NodeMemory::new(memory);
+            Ok(SharedQueue::new(name, settings, (terms, alternate), memory, &self.node))
         })?;
         if is_durable {
             self.node.feed().raise(not_durable("queue", name));

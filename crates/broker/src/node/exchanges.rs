@@ -1,7 +1,7 @@
 //! The exchanges of a node by name, and which of them a queue is bound to.
 
 use super::Node;
-use crate::budget::Reservation;
+use crate::budget::{NodeMemory, Reservation};
 use crate::events::{Event, EventKind};
 use crate::exchange::{
     Alternate, Exchange, ExchangeError, ExchangeKind, ExchangeParts, ExchangeSettings,
@@ -90,7 +90,7 @@ impl Node {
                 settings: ExchangeSettings::of(kind),
                 is_predeclared: true,
                 alternate: None,
-                reservation: Reservation::nothing(&self.budget),
+                memory: NodeMemory::new(Reservation::nothing(&self.budget)),
             };
             let exchange = Exchange::new(name, parts, self);
             write(&self.exchanges.by_name).insert(name.into(), exchange);
@@ -115,8 +115,9 @@ impl Node {
         if by_name.len() >= limit {
             return Err(ExchangeError::TooMany { limit });
         }
-        let reservation = self.budget.reserve(EXCHANGE_COST).map_err(ExchangeError::NoMemory)?;
-        let parts = ExchangeParts { settings, is_predeclared: false, alternate, reservation };
+        let memory = self.budget.reserve_for_node(EXCHANGE_COST);
+        let memory = NodeMemory::new(memory.map_err(ExchangeError::NoMemory)?);
+        let parts = ExchangeParts { settings, is_predeclared: false, alternate, memory };
         let exchange = Exchange::new(name, parts, self);
         by_name.insert(name.into(), Arc::clone(&exchange));
         drop(by_name);

@@ -23,12 +23,19 @@ impl SharedQueue {
     }
 
     /// Adds the messages of a batch of somebody to whom the queue gives no credit, and who cannot be
-    /// held back: beyond the limit they are rejected, whatever the policy. Empties the batch.
+    /// held back: beyond the limit they are rejected, whatever the policy, and so they are if the
+    /// queue has its share of the node's memory. Empties the batch.
     pub fn offer(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
-        if let Some(peer) = self.peer() {
-            return peer.bring(now, batch, false);
+        let peer = self.peer();
+        let queue = peer.as_deref().unwrap_or(self);
+        let messages = batch.len() as u64;
+        let (is_refused, mut wakeups) = queue.visit(|queue| queue.refuses_for_memory(messages));
+        if is_refused {
+            return (batch.refuse(Refusal::Memory), wakeups);
         }
-        self.bring(now, batch, false)
+        let (enqueued, woken) = queue.bring(now, batch, false);
+        wakeups.merge(woken);
+        (enqueued, wakeups)
     }
 
     /// Adds a batch that other queues get too, and which stays as it is; `held_back` if this one has

@@ -1,6 +1,17 @@
 //! A queue's share of the node's memory.
 
-use super::{ProducerId, Queue};
+use super::{ProducerId, Queue, SharedQueue};
+use crate::budget::Claim;
+use crate::message::cost_of_one;
+use crate::wake::Wakeups;
+
+impl SharedQueue {
+    /// Hands over what the queue has kept for the next message, if there is something; if not, the
+    /// producer is called when there is.
+    pub fn lend_kept(&self, id: ProducerId, claim: &mut Claim) -> (bool, Wakeups) {
+        self.visit(|queue| queue.lend_kept(id, claim))
+    }
+}
 
 impl Queue {
     /// True if the queue holds more than its share of the node's memory.
@@ -17,6 +28,17 @@ impl Queue {
     pub(super) fn is_short_of_memory_because_of(&self, bytes: u64) -> bool {
         let held = self.messages.memory_bytes();
         self.is_short_of_memory() && !self.budget.would_be_beyond_share(held, bytes)
+    }
+
+    /// Whether messages are rejected of somebody who has no credit, since the queue has its share of
+    /// the node's memory.
+    pub(super) fn refuses_for_memory(&mut self, messages: u64) -> bool {
+        let is_short = self.is_short_of_memory();
+        if is_short {
+            self.counters.discard(messages, |discards| &mut discards.refused);
+            self.budget.note_refused(messages);
+        }
+        is_short
     }
 
     /// A producer waits if the node's memory is short: true then.
@@ -44,6 +66,47 @@ impl Queue {
             self.counters.short_at_kib = kib(held);
             self.producers.call(u64::MAX, &self.budget, &mut self.wakeups);
         }
+        true
+    }
+
+    /// While memory is short, a queue that is read keeps some of what its messages leave, for the next
+    /// ones: what is free goes to whoever has waited longest, and if that is always another one, whose
+    /// messages nobody takes, the queue would stand still.
+    pub(super) fn keep_some(&mut self, messages: u64, bytes: u64) {
+        if !self.budget.is_short() || self.producers.waiting() == 0 {
+            return;
+        }
+        let one = cost_of_one(self.policy.usual_bytes());
+        // The next message may be somewhat larger.
+        let most = self.budget.least_kept().max(one + one / 4);
+        let left = bytes.saturating_add(messages.saturating_mul(cost_of_one(0)));
+        let has = self.kept.as_ref().map_or(0, |kept| kept.bytes());
+        let more = left.min(most.saturating_sub(has));
+        let Some(more) = self.budget.keep(more).filter(|more| more.bytes() > 0) else { return };
+        match &mut self.kept {
+            Some(kept) => kept.merge(more),
+            None => self.kept = Some(Box::new(more)),
+        }
+        self.producers.call(1, &self.budget, &mut self.wakeups);
+    }
+
+    /// Gives back what was kept and is not needed any more.
+    pub(super) fn keep_no_more(&mut self) {
+        if self.kept.is_some() && (!self.budget.is_short() || self.producers.len() == 0) {
+            self.kept = None;
+        }
+    }
+
+    fn lend_kept(&mut self, id: ProducerId, claim: &mut Claim) -> bool {
+        if self.deleted || self.policy.is_closed() || !self.producers.contains(id) {
+            return false;
+        }
+        let Some(kept) = self.kept.take() else {
+            self.producers.wait(id);
+            return false;
+        };
+        self.producers.leave(id, &self.budget);
+        claim.take_over(*kept);
         true
     }
 

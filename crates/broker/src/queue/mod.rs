@@ -49,7 +49,7 @@ pub use shared::{ConsumerReport, SharedQueue};
 pub use statistics::Statistics;
 pub use take::{TakeLimit, Taking};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Reservation};
 use crate::error::QueueError;
 use crate::exchange::Alternate;
 use crate::message::{Batch, Stamps};
@@ -96,6 +96,8 @@ pub(crate) struct Queue {
     /// What keeps messages out.
     screen: Option<Box<Screen>>,
     budget: Arc<Budget>,
+    /// Memory for the next message, kept while the node's is short; in a box, since few queues have any.
+    kept: Option<Box<Reservation>>,
     wakeups: Wakeups,
 }
 
@@ -151,6 +153,7 @@ impl Queue {
             deleted: false,
             taken_down: false,
             guests: 0,
+            kept: None,
             budget,
             screen: terms.screen.map(Box::new),
             wakeups: Wakeups::new(),
@@ -516,7 +519,9 @@ impl Queue {
     fn leave(&mut self, dequeued: Dequeued) {
         self.counters.dequeued_messages += dequeued.messages();
         self.counters.dequeued_bytes += dequeued.bytes();
+        let (messages, bytes) = (dequeued.messages(), dequeued.bytes());
         self.policy.leave(dequeued);
+        self.keep_some(messages, bytes);
     }
 
     fn expired(&mut self, dequeued: Dequeued) {
@@ -533,6 +538,7 @@ impl Queue {
         if self.policy.is_overrun() {
             return self.close();
         }
+        self.keep_no_more();
         self.alarm.look(now.mono_ms, &self.policy, &self.settings);
         if self.producers.waiting() > 0 && !self.policy.is_closed() && !self.is_still_short() {
             let most = u64::from(self.policy.credit(&Want::credit(u32::MAX), 1));

@@ -55,6 +55,8 @@ pub enum Refusal {
     TooLarge,
     /// The queue was at its limit, and has deleted itself because of this message.
     Overrun,
+    /// The queue has its share of the node's memory.
+    Memory,
     /// The queue has been deleted.
     Deleted,
     /// The transaction that it belongs to can only be rolled back.
@@ -70,9 +72,11 @@ impl Refusal {
             Refusal::Deleted => condition::RESOURCE_DELETED,
             Refusal::Doomed => condition::TRANSACTION_ROLLBACK,
             Refusal::NoRoute => condition::NOT_FOUND,
-            Refusal::Count | Refusal::Size | Refusal::TooLarge | Refusal::Overrun => {
-                condition::RESOURCE_LIMIT_EXCEEDED
-            }
+            Refusal::Count
+            | Refusal::Size
+            | Refusal::TooLarge
+            | Refusal::Overrun
+            | Refusal::Memory => condition::RESOURCE_LIMIT_EXCEEDED,
         };
         AmqpError::new(condition, self.to_string())
     }
@@ -85,6 +89,7 @@ impl fmt::Display for Refusal {
             Refusal::Size => "the queue would hold more bytes than it may",
             Refusal::TooLarge => "the message alone is larger than the queue may be",
             Refusal::Overrun => "the queue was at its limit, and has deleted itself",
+            Refusal::Memory => "the queue has its share of the node's memory",
             Refusal::Deleted => "the queue has been deleted",
             Refusal::Doomed => "its transaction can only be rolled back",
             Refusal::NoRoute => "no queue is bound for the message",

@@ -2,7 +2,7 @@
 
 use super::aftermath::{Aftermath, NEVER};
 use super::{ConsumerId, DeleteIf, GroupReport, Mode, ProducerId, Queue, Statistics, Want};
-use crate::budget::{Budget, Reservation};
+use crate::budget::{Budget, NodeMemory};
 use crate::error::{QueueError, no_exchange};
 use crate::exchange::Alternate;
 use crate::node::Node;
@@ -39,7 +39,7 @@ pub struct SharedQueue {
     pub(super) is_screened: AtomicBool,
     pub(super) node: Weak<Node>,
     pub(super) this: Weak<SharedQueue>,
-    reservation: Reservation,
+    memory: NodeMemory,
 }
 
 /// One consumer of a queue, for those who want to know why messages do not move.
@@ -66,7 +66,7 @@ impl SharedQueue {
         name: &str,
         settings: Arc<QueueSettings>,
         (terms, alternate): (Terms, Option<Alternate>),
-        reservation: Reservation,
+        memory: NodeMemory,
         node: &Arc<Node>,
     ) -> Arc<SharedQueue> {
         let budget = Arc::clone(node.budget());
@@ -85,7 +85,7 @@ impl SharedQueue {
             timeout_ms: AtomicU64::new(NEVER),
             node: Arc::downgrade(node),
             this: Weak::clone(this),
-            reservation,
+            memory,
         })
     }
 
@@ -278,7 +278,7 @@ impl SharedQueue {
     }
 
     pub(super) fn budget(&self) -> &Arc<Budget> {
-        self.reservation.budget()
+        self.memory.budget()
     }
 
     pub(super) fn visit<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> (T, Wakeups) {

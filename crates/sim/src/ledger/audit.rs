@@ -27,6 +27,9 @@ impl Ledger {
             if entry.queue != queue || !entry.is_missing() || !self.is_due(entry) {
                 continue;
             }
+            if self.may_be_taken(entry) {
+                continue;
+            }
             let may_be_refused = entry.fate == Fate::SentSettled && rules.may_refuse();
             if entry.ttl_ms.is_some() && !may_be_refused {
                 missing.mortal += 1;

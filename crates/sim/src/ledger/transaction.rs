@@ -267,6 +267,14 @@ impl Ledger {
         })
     }
 
+    /// Whether a message was taken in a transaction that may have been committed, and nobody knows.
+    pub(super) fn may_be_taken(&self, entry: &Entry) -> bool {
+        entry.pledged.is_some_and(|pledged| {
+            let is_taken = matches!(pledged.verdict, Verdict::Accept | Verdict::Reject);
+            is_taken && self.transactions[pledged.within.0].may_be_committed()
+        })
+    }
+
     /// Whether a message was sent in no transaction, or in one that was committed.
     pub(super) fn is_due(&self, entry: &Entry) -> bool {
         let end = |within: TransactionNo| self.transactions[within.0].end;

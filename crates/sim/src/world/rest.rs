@@ -120,7 +120,13 @@ impl World {
             let taken = budget.used() + budget.claimed();
             let has_memory =
                 budget.soft_limit().is_none_or(|soft| taken + needed <= soft - soft / 64);
-            let is_full = numbers.flow_stopped > numbers.memory_stopped;
+            // Where both are short, the numbers do not say which of them it is.
+            let limits = self.node.broker.queue(&queue).map(|queue| queue.limits());
+            let is_at_limit = limits.is_some_and(|limits| {
+                numbers.msg_depth >= limits.resume_count
+                    || numbers.byte_depth >= limits.resume_bytes
+            });
+            let is_full = numbers.flow_stopped > numbers.memory_stopped || is_at_limit;
             assert!(
                 is_full || !has_memory,
                 "queue {queue} has room, and a producer waits for credit"

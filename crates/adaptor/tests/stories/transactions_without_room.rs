@@ -154,6 +154,41 @@ fn a_sender_to_an_exchange_or_to_any_address_goes_on_too() {
 }
 
 #[test]
+fn transactions_that_share_the_memory_wait_for_each_other_and_are_not_rejected() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 8 << 20);
+    let client = bench.client();
+    let controller = bench.controller(client);
+    let names: Vec<_> = (0..120).map(|number| format!("q-{number}")).collect();
+    let senders: Vec<_> = names.iter().map(|name| bench.sender(client, name)).collect();
+    let mut open: Vec<_> = names.iter().map(|_| (bench.declare(controller), 0)).collect();
+    let mut brought = 0;
+    for round in 0..300 {
+        for (sender, (id, sent)) in senders.iter().zip(&mut open) {
+            while *sent < 10 && bench.credit(*sender) > 0 && bench.may_begin(*sender) {
+                bench.post_within(*sender, id, &bytes_of(2_000), false);
+                *sent += 1;
+            }
+        }
+        bench.run();
+        for (sender, (id, sent)) in senders.iter().zip(&mut open) {
+            let states = bench.states(*sender);
+            assert!(states.iter().all(|state| *state == accepted(id)));
+            brought += states.len();
+            if *sent == 10 {
+                bench.commit(controller, id);
+                (*id, *sent) = (bench.declare(controller), 0);
+            }
+        }
+        if round > 100 {
+            let queue = bench.queue(&names[round % names.len()]);
+            queue.purge(bench.now, u64::MAX).1.perform();
+        }
+    }
+    assert_eq!(bench.node.broker.budget().refused(), 0);
+    assert!(brought > 3_000, "{brought}");
+}
+
+#[test]
 fn a_transaction_that_takes_all_memory_fails_soon() {
     let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 2_000_000);
     let client = bench.client();

@@ -24,10 +24,11 @@ impl Queue {
     }
 
     /// True if the queue holds more than its share of the node's memory, and would not if so many
-    /// bytes were free.
+    /// bytes were free, which are most of what is in use.
     pub(super) fn is_short_of_memory_because_of(&self, bytes: u64) -> bool {
         let held = self.messages.memory_bytes();
-        self.is_short_of_memory() && !self.budget.would_be_beyond_share(held, bytes)
+        let is_most = bytes > self.budget.used() / 2;
+        is_most && self.is_short_of_memory() && !self.budget.would_be_beyond_share(held, bytes)
     }
 
     /// Whether messages are rejected of somebody who has no credit, since the queue has its share of

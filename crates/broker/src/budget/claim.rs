@@ -162,17 +162,20 @@ impl Claim {
 
     /// Memory for what has come: what was kept, and beyond that what is free up to the hard limit.
     pub fn take(&mut self, bytes: u64) -> Result<Reservation, OverLimit> {
+        let budget = self.kept.budget();
         let kept = bytes.min(self.kept.bytes());
-        let more = match bytes - kept {
-            0 => Reservation::nothing(self.kept.budget()),
-            rest => self.kept.budget().reserve(rest)?,
-        };
         if kept == 0 {
-            return Ok(more);
+            return budget.reserve(bytes);
         }
+        let more = match bytes - kept {
+            0 => None,
+            rest => Some(budget.reserve(rest)?),
+        };
         self.note_less(kept);
         let mut taken = self.kept.split(kept);
-        taken.merge(more);
+        if let Some(more) = more {
+            taken.merge(more);
+        }
         let budget = self.kept.budget();
         budget.note_peak(budget.used());
         Ok(taken)
@@ -282,8 +285,7 @@ impl Budget {
     /// Charges `bytes` that somebody keeps in place of what is just being given back, if the limit
     /// has room for both as long as that takes.
     pub(crate) fn keep(self: &Arc<Self>, bytes: u64) -> Option<Reservation> {
-        let limit = self.limit.load(Ordering::Relaxed);
-        self.charge_up_to(limit, bytes).map(|_| Reservation::new(self, bytes))
+        self.reserve_for_claim(self.limit.load(Ordering::Relaxed), bytes)
     }
 
     /// How much more may be kept for senders.

@@ -1,7 +1,6 @@
 //! The links that send to an exchange, and what their credit depends on.
 
 use super::{Exchange, ExchangeError, Published};
-use crate::budget::MemoryPlace;
 use crate::queue::{ProducerId, SharedQueue, Want};
 use crate::slab::Slab;
 use crate::sync::lock;
@@ -37,8 +36,6 @@ pub struct Publisher {
     /// The queues that the last messages went to give no credit.
     is_closed: bool,
     governor: Option<(Arc<SharedQueue>, ProducerId)>,
-    /// Where it stands in the line of those who wait for the node's memory.
-    node_place: Option<MemoryPlace>,
 }
 
 /// A link that receives through a queue which is bound to an exchange for it.
@@ -106,7 +103,6 @@ impl Publisher {
             is_single_minded: true,
             is_closed: false,
             governor: None,
-            node_place: None,
         })
     }
 
@@ -163,21 +159,20 @@ impl Publisher {
         self.is_closed && self.is_governed()
     }
 
-    /// How much credit it may have that wants `want`: the absolute link credit, from now on. With
-    /// 0 it is woken when it may have some; then it has to ask again, or to detach.
+    /// How much credit it may have that wants `want`, as far as the node has memory for it: the
+    /// absolute link credit, from now on. With 0 it is woken when it may have some; then it has to ask again, or to detach.
     pub fn grant(&mut self, now: Now, want: &Want) -> (u32, Wakeups) {
         let mut wakeups = Wakeups::new();
         let Some(queue) = self.next_governor().cloned().filter(|queue| !queue.is_deleted()) else {
             wakeups.merge(self.let_go(now));
-            return (self.grant_freely(want), wakeups);
+            return (want.credit, wakeups);
         };
-        self.leave_line();
         if !self.governor.as_ref().is_some_and(|(governor, _)| Arc::ptr_eq(governor, &queue)) {
             wakeups.merge(self.let_go(now));
             match queue.attach_guest(self.waker.clone()) {
                 Ok(producer) => self.governor = Some((queue, producer)),
                 // It went just then, and governs nobody any more.
-                Err(_) => return (self.grant_freely(want), wakeups),
+                Err(_) => return (want.credit, wakeups),
             }
         }
         let Some((queue, producer)) = &self.governor else { return (0, wakeups) };
@@ -195,25 +190,9 @@ impl Publisher {
     /// The link is gone.
     pub fn detach(mut self, now: Now) -> Wakeups {
         let mut wakeups = self.let_go(now);
-        self.leave_line();
         lock(&self.exchange.links).publishers.remove(self.id.0, self.id.1);
         wakeups.merge(self.exchange.go_if_unused());
         wakeups
-    }
-
-    /// The credit of a sender that no queue governs: what the node has memory for.
-    fn grant_freely(&mut self, want: &Want) -> u32 {
-        self.node_place = self.exchange.budget().wait(&self.waker, self.node_place.take(), 0);
-        match self.node_place {
-            Some(_) => 0,
-            None => want.credit.min(self.credit_for_memory(want.message_bytes)),
-        }
-    }
-
-    fn leave_line(&mut self) {
-        if let Some(place) = self.node_place.take() {
-            self.exchange.budget().leave(place);
-        }
     }
 
     fn let_go(&mut self, now: Now) -> Wakeups {
@@ -221,13 +200,6 @@ impl Publisher {
             Some((queue, producer)) => queue.detach_producer(now, producer),
             None => Wakeups::new(),
         }
-    }
-
-    fn credit_for_memory(&self, message_bytes: u64) -> u32 {
-        let budget = self.exchange.budget();
-        let free = budget.room_for(0);
-        let publishers = lock(&self.exchange.links).publishers().max(1) as u64;
-        u32::try_from(free / message_bytes.max(1) / publishers).unwrap_or(u32::MAX).max(1)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Credit for which no memory is kept, as long as there is plenty.
 
-use super::{Budget, MOST, Waiting};
+use super::line::Waiting;
+use super::{Budget, MOST};
 use crate::sync::{Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use std::collections::BTreeMap;

@@ -69,7 +69,8 @@ impl Connection {
             return self.node_gone(now, id, scratch);
         }
         let credit = &incoming.credit;
-        let is_backed = credit.claim.covers(left, credit.in_memory(&self.node.settings));
+        let is_backed = !incoming.destination.keeps_messages()
+            || credit.claim.covers(left, credit.in_memory(&self.node.settings));
         if (left <= credit.granted / 2 || !is_backed)
             && let Some(granted) = self.allowance(now, id, 0, scratch)
             && (granted > left || granted < left && !is_backed)

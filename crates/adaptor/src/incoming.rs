@@ -229,7 +229,7 @@ impl Connection {
             // What was left of a refused delivery.
             None if !transfer.start => return,
             _ => {
-                let may_be_early = incoming.destination.takes_files();
+                let may_be_early = incoming.destination.keeps_messages();
                 Partial::new(now, sender, self.node.broker.budget(), record, may_be_early)
             }
         };
@@ -347,8 +347,8 @@ impl Destination {
         !matches!(self, Destination::Coordinator { may_reject: false })
     }
 
-    /// Whether what comes may be in a file.
-    fn takes_files(&self) -> bool {
+    /// Whether what comes stays here: that takes memory, or may be in a file.
+    pub(crate) fn keeps_messages(&self) -> bool {
         !matches!(self, Destination::Management | Destination::Coordinator { .. })
     }
 

@@ -355,6 +355,16 @@ fn senders_that_have_waited_with_credit_are_not_rejected_when_memory_has_gone() 
 }
 
 #[test]
+fn what_does_not_stay_needs_no_memory_and_no_credit_again_with_every_message() {
+    let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 8 << 20);
+    let client = bench.client();
+    let controller = bench.controller(client);
+    let before = bench.credit(controller);
+    bench.declare(controller);
+    assert_eq!(bench.credit(controller), before - 1);
+}
+
+#[test]
 fn a_sender_whose_messages_become_larger_has_less_credit() {
     let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 64 << 20);
     let client = bench.client();

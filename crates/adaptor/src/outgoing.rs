@@ -212,6 +212,7 @@ impl Connection {
         let mut sent = 0;
         positions.clear();
         for (index, delivery) in taken.deliveries().iter().enumerate() {
+            taken.touch_scattered(index);
             head.clear();
             let content = taken.content(delivery);
             let from = taken.write_head(delivery, added, head);

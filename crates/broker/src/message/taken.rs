@@ -87,6 +87,41 @@ impl Taken {
         &segment.bytes()[start..start + delivery.len as usize]
     }
 
+    /// Reads the beginnings of the next of some messages, up to so many bytes: what is not in the
+    /// processor's caches comes from memory all at the same time, and not one message after the
+    /// other. To be called before each message is read.
+    #[inline]
+    pub(crate) fn touch(&self, deliveries: &[Delivery], index: usize, bytes: usize) {
+        if index.is_multiple_of(TOUCHED_AT_ONCE) {
+            self.touch_all(next(deliveries, index), bytes);
+        }
+    }
+
+    /// The same for messages that are sent, if they do not stand one behind the other in memory;
+    /// what does, the processor reads ahead by itself.
+    #[inline]
+    pub fn touch_scattered(&self, index: usize) {
+        if !index.is_multiple_of(TOUCHED_AT_ONCE) {
+            return;
+        }
+        let next = next(&self.deliveries, index);
+        let are_apart =
+            |a: &Delivery, b: &Delivery| a.segment == b.segment && a.offset + a.len < b.offset;
+        if next.windows(2).any(|pair| are_apart(&pair[0], &pair[1])) {
+            self.touch_all(next, TOUCHED_OF_EACH);
+        }
+    }
+
+    fn touch_all(&self, deliveries: &[Delivery], bytes: usize) {
+        let mut sum = 0;
+        for delivery in deliveries {
+            let message = self.bytes(delivery);
+            let lines = message[..message.len().min(bytes)].chunks(CACHE_LINE);
+            sum = lines.fold(sum, |sum, line| sum ^ line[0]);
+        }
+        std::hint::black_box(sum);
+    }
+
     /// Where its sections before the body are; what follows them counts as body.
     pub fn sections(&self, delivery: &Delivery) -> Sections {
         delivery.head.sections(self.bytes(delivery))
@@ -266,3 +301,15 @@ impl Delivery {
 
 /// No overlay.
 pub(crate) const NO_OVERLAY: u32 = u32::MAX;
+
+/// Those that are touched together, from `index` on.
+fn next(deliveries: &[Delivery], index: usize) -> &[Delivery] {
+    &deliveries[index..deliveries.len().min(index + TOUCHED_AT_ONCE)]
+}
+
+/// What the processor gets from memory at a time.
+const CACHE_LINE: usize = 64;
+/// So many messages are read ahead …
+const TOUCHED_AT_ONCE: usize = 8;
+/// … and so many bytes of each that is sent.
+const TOUCHED_OF_EACH: usize = 512;

@@ -9,6 +9,7 @@ use crate::messages::{Messages, Positions, Run};
 use crate::selector::Filters;
 use crate::slab::Slab;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The selections of a queue; there only while somebody selects.
@@ -30,6 +31,9 @@ pub(crate) struct Selecting {
     broken: Vec<u32>,
     /// There may be messages that those who wait have not been shown.
     news: bool,
+    /// Some are shown what comes although they do not wait: they look at it soon, and now it has
+    /// just been written.
+    keep_up: bool,
     /// There may be messages for somebody in the line.
     pub(crate) recheck: bool,
     /// Whoever selects is not the first to be called next time.
@@ -38,6 +42,30 @@ pub(crate) struct Selecting {
     in_flight: u32,
     /// Kept for the next time.
     spare: Option<Box<Showing>>,
+}
+
+/// What several selections are shown that have got equally far.
+struct Shared {
+    /// From here …
+    from: u64,
+    /// … to here.
+    end: u64,
+    /// Which of the messages that were taken.
+    range: Range<usize>,
+}
+
+impl Shared {
+    fn count(&self) -> u64 {
+        self.range.len() as u64
+    }
+
+    /// One more of them is shown it; how many messages that is.
+    fn show(&self, showing: &mut Showing, id: SelectionId, selection: &mut Selection) -> u64 {
+        selection.advance_to(self.end);
+        selection.in_flight = true;
+        showing.ask(id, selection, self.range.clone());
+        self.count()
+    }
 }
 
 /// Which selection a consumer has.
@@ -203,7 +231,7 @@ impl Selecting {
 
     /// Messages have come in, or somebody waits who may have something unseen.
     pub(crate) fn note_news(&mut self) {
-        self.news = !self.line.is_empty();
+        self.news = self.keep_up || !self.line.is_empty();
     }
 
     /// Messages of a run are available again.
@@ -233,11 +261,15 @@ impl Selecting {
         }
         let mut showing = self.spare.take().unwrap_or_default();
         showing.taken.set_stamps(stamps);
+        let end = messages.next_position();
         let mut left = ASKED_AT_ONCE;
+        self.keep_up = false;
         // Selections that have seen everything up to the same place share what they are shown.
-        let mut shared: Option<(u64, u64, std::ops::Range<usize>)> = None;
+        let mut shared: Option<Shared> = None;
         for (id, selection) in self.selections.iter_mut() {
-            if selection.waiting == 0 || selection.in_flight {
+            let is_due = selection.waiting > 0 || selection.keeps_up(end);
+            self.keep_up |= is_due;
+            if !is_due || selection.in_flight {
                 continue;
             }
             if left == 0 {
@@ -245,25 +277,24 @@ impl Selecting {
                 break;
             }
             let front = selection.front();
-            if let Some((_, end, range)) = shared.as_ref().filter(|(from, ..)| Some(*from) == front)
-            {
-                selection.advance_to(*end);
-                selection.in_flight = true;
-                left = left.saturating_sub(range.len() as u64);
-                showing.ask(id, selection, range.clone());
-                continue;
-            }
-            let start = showing.taken.len();
-            let count = selection.collect(messages, left, &mut showing.taken);
-            if count == 0 {
-                continue;
-            }
-            left -= count;
-            let range = start..showing.taken.len();
-            if let (Some(from), Some(end)) = (front, selection.front()) {
-                shared = Some((from, end, range.clone()));
-            }
-            showing.ask(id, selection, range);
+            let count = match shared.as_ref().filter(|shared| Some(shared.from) == front) {
+                Some(shared) => shared.show(&mut showing, id, selection),
+                None => {
+                    let start = showing.taken.len();
+                    let count = selection.collect(messages, left, &mut showing.taken);
+                    if count == 0 {
+                        continue;
+                    }
+                    let range = start..showing.taken.len();
+                    showing.ask(id, selection, range.clone());
+                    if let (Some(from), Some(end)) = (front, selection.front()) {
+                        shared = Some(Shared { from, end, range });
+                    }
+                    count
+                }
+            };
+            left = left.saturating_sub(count);
+            selection.ahead += count;
         }
         self.or_spare(showing)
     }
@@ -278,10 +309,13 @@ impl Selecting {
         stamps: Option<&Arc<Stamps>>,
     ) -> Option<Box<Showing>> {
         let selection = self.selections.get_mut(id.0, id.1)?;
+        selection.ahead = 0;
+        self.keep_up = true;
         // What has come back stands before what is known to match, and so does what is urgent.
+        let front = selection.front();
         let has_enough = may_take
             && selection.matching().len() >= want
-            && selection.front().is_some()
+            && front.is_some()
             && messages.levels().is_none();
         if selection.in_flight || has_enough {
             return None;
@@ -290,9 +324,30 @@ impl Selecting {
         showing.taken.set_stamps(stamps);
         let count = selection.collect(messages, SHOWN_AT_ONCE, &mut showing.taken);
         if count > 0 {
-            showing.ask(id, selection, 0..count as usize);
+            let range = 0..count as usize;
+            showing.ask(id, selection, range.clone());
+            if let (Some(from), Some(end)) = (front, selection.front()) {
+                self.accompany(&Shared { from, end, range }, ASKED_AT_ONCE - count, &mut showing);
+            }
         }
         self.or_spare(showing)
+    }
+
+    /// Selections that have got as far as the one that is shown something are shown the same: a
+    /// message that is looked at for all of them is read once.
+    fn accompany(&mut self, shared: &Shared, mut left: u64, showing: &mut Showing) {
+        for (id, selection) in self.selections.iter_mut() {
+            let goes_along = selection.front() == Some(shared.from) && selection.looks_ahead();
+            if !goes_along || selection.in_flight {
+                continue;
+            }
+            if left < shared.count() {
+                break;
+            }
+            let count = shared.show(showing, id, selection);
+            left -= count;
+            selection.ahead += count;
+        }
     }
 
     /// Keeps what was found. The positions are those that may be available to more than before.

@@ -36,6 +36,8 @@ pub(crate) struct Selection {
     pub(crate) in_flight: bool,
     /// Something was released in the meantime.
     stale: bool,
+    /// How many it has been shown since one of its consumers came.
+    pub(crate) ahead: u64,
     /// How many consumers share it.
     pub(crate) members: u32,
     /// How many of them wait.
@@ -56,6 +58,7 @@ impl Selection {
             matching: Positions::default(),
             in_flight: false,
             stale: false,
+            ahead: 0,
             members: 0,
             waiting: 0,
             tidy_at: FEW,
@@ -90,6 +93,16 @@ impl Selection {
     /// All before this has been looked at.
     pub(crate) fn advance_to(&mut self, seen: u64) {
         self.seen = seen;
+    }
+
+    /// Whether it is shown messages before its consumers ask for them: not if they do not come.
+    pub(crate) fn looks_ahead(&self) -> bool {
+        self.ahead < MOST_AHEAD
+    }
+
+    /// Whether it looks ahead, and has all but some of the last messages behind it.
+    pub(crate) fn keeps_up(&self, end: u64) -> bool {
+        self.looks_ahead() && self.front().is_some_and(|front| front + MOST_AHEAD > end)
     }
 
     /// Whether there are messages that have not been looked at.
@@ -255,3 +268,5 @@ impl<'a> Eligible<'a> {
 
 /// So many positions are not worth looking through.
 const FEW: u64 = 4096;
+/// So many messages a selection is shown before its consumers come for any.
+const MOST_AHEAD: u64 = 8192;

@@ -55,7 +55,9 @@ impl Showing {
         let Showing { taken, asks, matching, added } = self;
         let mut first = 0;
         for asks in asks.chunk_by_mut(|a, b| a.messages == b.messages) {
-            for delivery in &taken.deliveries()[asks[0].messages.clone()] {
+            let deliveries = &taken.deliveries()[asks[0].messages.clone()];
+            for (index, delivery) in deliveries.iter().enumerate() {
+                taken.touch(deliveries, index, READ_BY_FILTERS);
                 let mut question = Question::new(taken.selector_input(delivery, added));
                 let mut found = None;
                 for (index, ask) in asks.iter_mut().enumerate() {
@@ -110,3 +112,6 @@ fn note(matching: &mut Vec<(u32, Run)>, ask: u32, last: &mut Option<usize>, posi
         }
     }
 }
+
+/// What filters ask for is mostly in so many bytes of a message.
+const READ_BY_FILTERS: usize = 128;

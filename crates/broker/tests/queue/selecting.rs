@@ -339,3 +339,32 @@ fn purging_and_expiring_in_between_is_harmless() {
     let limit = TakeLimit { messages: 1, bytes: 0 };
     assert_eq!(bench.take_limited(red, limit).texts.len(), 1);
 }
+
+#[test]
+fn one_that_does_not_come_is_shown_a_part_of_what_comes_and_gets_all_of_it_when_it_does() {
+    let mut bench = QueueBench::default();
+    let colours = ["red", "blue"];
+    let [red, blue] = colours.map(|colour| selecting(&mut bench, &format!("colour = '{colour}'")));
+    for consumer in [red, blue] {
+        assert_eq!(bench.take(consumer, 1).taking, Taking::Waiting);
+    }
+    send(&mut bench, &colours);
+    // From now on nobody waits, and both know what comes as long as they might come soon.
+    assert_eq!(bench.take(red, 1).texts, ["red 0"]);
+    assert_eq!(bench.take(blue, 1).texts, ["blue 1"]);
+    (0..20).for_each(|_| send(&mut bench, &colours.repeat(500)));
+    assert_eq!(bench.woken(), [red.key, blue.key], "they are called for the first two alone");
+    // Somebody else has some of what they know of, and gives back a part of it.
+    let plain = bench.consumer();
+    let taken = bench.take(plain, 30).positions();
+    bench.settle(plain, &taken[..10], Outcome::Release);
+    let mut got = Vec::new();
+    while got.len() < 9_990 {
+        let taken = bench.take(blue, 1_000).positions();
+        assert!(!taken.is_empty(), "{} and no more", got.len());
+        got.extend(taken);
+    }
+    let expected = (1..).step_by(2).skip(1).filter(|position| !taken[10..].contains(position));
+    assert!(got.iter().copied().eq(expected.take(got.len())), "in order");
+    assert_eq!(bench.take(blue, 1).taking, Taking::Waiting);
+}

@@ -121,18 +121,18 @@ impl Receiving<'_> {
             let wait = if owes { wait.at_most(ACKNOWLEDGE_PAUSE) } else { wait };
             let before = self.handler.reporter.messages();
             let handler = &mut self.handler;
-            if self.pace.is_some() || self.options.tx > 0 {
+            if self.pace.is_some() {
                 self.inbound.turn(wait, None)?;
-                while !self.handler.done
-                    && self.pace.is_none_or(|pace| pace.due(self.handler.count) <= Instant::now())
-                    && self.inbound.may_handle()
-                    && let Some(arrival) = self.inbound.take_waiting()
-                {
-                    let acknowledge = self.handler.handle(arrival.as_ref())?;
-                    self.inbound.handled(acknowledge, arrival.delivery_id);
-                }
             } else {
                 self.inbound.turn(wait, Some(&mut |arrival| handler.handle(arrival)))?;
+            }
+            while !self.handler.done
+                && self.pace.is_none_or(|pace| pace.due(self.handler.count) <= Instant::now())
+                && self.inbound.may_handle()
+                && let Some(arrival) = self.inbound.take_waiting()
+            {
+                let acknowledge = self.handler.handle(arrival.as_ref())?;
+                self.inbound.handled(acknowledge, arrival.delivery_id);
             }
             self.inbound.reply(&mut self.handler.replies)?;
             self.handler.out.flush()?;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use mochila_client::Error;
 use mochila_client::driver::Wait;
-use mochila_engine::{Event, TransferEvent};
+use mochila_engine::{Connection, Event, SessionId, TransferEvent};
 use mochila_wire::performative::Role;
 
 use super::ACCEPTED;
@@ -130,13 +130,9 @@ impl Inbound {
     /// Accepts what was handled in the transaction, and ends it.
     fn end_transaction(&mut self, is_last: bool) {
         let Some(transacting) = &mut self.transacting else { return };
-        let state = transacting.state(Some(ACCEPTED));
-        if let (Some(state), Some((first, last))) = (state, self.intake.unacknowledged.take()) {
-            let Attachment { driver, session, .. } = &mut self.attachment;
-            driver.engine().settle_incoming(*session, first, last, state, true);
-        }
-        transacting.end(is_last);
-        self.pump_control();
+        let Attachment { driver, session, .. } = &mut self.attachment;
+        let handled = self.intake.unacknowledged.take();
+        end_transaction(transacting, driver.engine(), *session, handled, is_last);
     }
 
     /// Ends the last transaction, and waits until the broker has said what came of it.
@@ -227,12 +223,14 @@ impl Inbound {
         }
     }
 
-    /// Waits for something to happen. Messages go to `handle`, or wait to be taken.
+    /// Waits for something to happen. Messages go to `handle`, or wait to be taken: those that come
+    /// while the next transaction has still to begin, or if there is no `handle`.
     pub(super) fn turn(&mut self, wait: Wait, mut handle: Option<Handle<'_>>) -> Outcome {
         let Attachment { driver, session, link, .. } = &mut self.attachment;
         let (link, session) = (*link, *session);
         let (intake, draining, replies) = (&mut self.intake, &mut self.draining, &mut self.replies);
-        let control = self.transacting.as_ref().map(Transacting::control);
+        let transacting = &mut self.transacting;
+        let control = transacting.as_ref().map(Transacting::control);
         let mut answers = Vec::new();
         let mut failed = None;
         let mut stopped = false;
@@ -240,9 +238,11 @@ impl Inbound {
         let result = driver.turn(wait, |engine, event, bytes| {
             match event {
                 Event::Transfer(transfer) if transfer.link == link && !stopped => {
+                    let may_handle = intake.waiting.is_empty()
+                        && transacting.as_ref().is_none_or(Transacting::is_open);
                     let acknowledge = match &mut handle {
-                        Some(handle) => intake.handle(&transfer, bytes, *handle),
-                        None => {
+                        Some(handle) if may_handle => intake.handle(&transfer, bytes, *handle),
+                        _ => {
                             intake.keep(&transfer, bytes);
                             return Ok(());
                         }
@@ -254,6 +254,12 @@ impl Inbound {
                                 && let Some((first, last)) = intake.unacknowledged.take()
                             {
                                 engine.settle_incoming(session, first, last, ACCEPTED, true);
+                            }
+                            if let Some(transacting) = transacting
+                                && transacting.ends_with(acknowledge.handled)
+                            {
+                                let handled = intake.unacknowledged.take();
+                                end_transaction(transacting, engine, session, handled, false);
                             }
                         }
                         Ok(None) => {}
@@ -421,6 +427,21 @@ impl Arrival<'_> {
     pub(super) fn now_ns(&self, exact: bool) -> i64 {
         if exact || self.clock.read_ns == 0 { now_ns() } else { self.clock.read_ns }
     }
+}
+
+/// Accepts what was handled in a transaction, and ends it.
+fn end_transaction(
+    transacting: &mut Transacting,
+    engine: &mut Connection,
+    session: SessionId,
+    handled: Option<(u32, u32)>,
+    is_last: bool,
+) {
+    if let (Some(state), Some((first, last))) = (transacting.state(Some(ACCEPTED)), handled) {
+        engine.settle_incoming(session, first, last, state, true);
+    }
+    transacting.end(is_last);
+    transacting.pump(engine);
 }
 
 /// Sends an empty message to an address, to say that the receiver is ready.

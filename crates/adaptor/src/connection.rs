@@ -8,12 +8,12 @@ use mochila_engine::{
 use mochila_management::{ConnectionRecord, LinkRecord};
 use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
-use crate::incoming::Destination;
+use crate::incoming::{Destination, Incoming};
 use crate::links::{End, Links, Slot};
 use crate::outgoing::{IN_VAIN, Parting};
 use crate::settlement::{Fate, Told, Within};
 use crate::transactions::{Ends, Transactions};
-use crate::{Node, Scratch, WHOLE_CONNECTION};
+use crate::{Node, Scratch, WHOLE_CONNECTION, link_bindings};
 
 /// One AMQP peer of a node: its engine, and our end of each of its links.
 ///
@@ -448,14 +448,20 @@ impl Connection {
     fn give_up(&mut self, now: Now, slot: Slot, closed: bool, scratch: &mut Scratch) {
         self.record.leave_link(slot.id.index() as u32);
         self.tell_of_link(EventKind::Unsubscribe, &slot);
-        match slot.end {
-            End::Incoming(incoming) => {
-                if matches!(incoming.destination, Destination::Coordinator { .. }) {
-                    let (transactions, ends) = self.transactions(scratch);
-                    transactions.roll_back_of(now, slot.id, ends);
-                }
-                incoming.give_up(now, &mut scratch.wakeups);
-            }
+        if let End::Incoming(Incoming { destination: Destination::Coordinator { .. }, .. }) =
+            &slot.end
+        {
+            let (transactions, ends) = self.transactions(scratch);
+            transactions.roll_back_of(now, slot.id, ends);
+        }
+        link_bindings::end_all(slot.bindings, &mut scratch.wakeups);
+        self.leave_node(now, slot.end, closed, scratch);
+    }
+
+    /// Our end of a link has nothing to do with its node any more.
+    pub(crate) fn leave_node(&mut self, now: Now, end: End, closed: bool, scratch: &mut Scratch) {
+        match end {
+            End::Incoming(incoming) => incoming.give_up(now, &mut scratch.wakeups),
             End::Outgoing(outgoing) => {
                 self.reply_queues.retain(|(_, queue)| !Arc::ptr_eq(queue, &outgoing.queue));
                 let parting = Parting { is_lost: self.is_lost, closed };

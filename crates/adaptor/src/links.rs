@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use mochila_broker::exchange::ScopedBinding;
 use mochila_broker::{Exchange, ExchangeError, QueueError, SharedQueue};
 use mochila_engine::{LinkId, SessionId};
 use mochila_management::LinkRecord;
@@ -19,6 +20,8 @@ pub(crate) struct Slot {
     pub(crate) id: LinkId,
     pub(crate) session: SessionId,
     pub(crate) end: End,
+    /// What is bound as long as the link is there.
+    pub(crate) bindings: Vec<ScopedBinding>,
     pub(crate) record: Arc<LinkRecord>,
 }
 

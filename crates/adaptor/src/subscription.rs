@@ -181,9 +181,14 @@ impl Node {
         wanted: &WantedBinding,
         at: &ExchangeAt<'_>,
     ) -> Result<Wakeups, AmqpError> {
+        let bind = || {
+            let bound = at.exchange.bind(now, queue, &wanted.key, wanted.arguments.clone());
+            bound.map(|(_, wakeups)| wakeups).map_err(|error| error.to_amqp())
+        };
         let bound = at.exchange.binding(queue, &wanted.key);
         if bound.is_some_and(|bound| *bound.arguments() == wanted.arguments) {
-            return Ok(Wakeups::new());
+            // It may be there for another link alone, and is the subscription's from now on.
+            return bind();
         }
         if queue.statistics().consumer_count > 0 {
             let text = format!("'{}' is in use as another subscription", queue.name());
@@ -195,8 +200,7 @@ impl Node {
                 wakeups.merge(exchange.unbind(queue, binding.key()).unwrap_or_default());
             }
         }
-        let bound = at.exchange.bind(now, queue, &wanted.key, wanted.arguments.clone());
-        wakeups.merge(bound.map_err(|error| error.to_amqp())?.1);
+        wakeups.merge(bind()?);
         Ok(wakeups)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mochila_broker::exchange::ScopedBinding;
 use mochila_broker::{
     ConsumerId, ConsumerOptions, DeleteIf, EventKind, Filters, Mode, Outcome, Remark, SharedQueue,
     Waker,
@@ -18,6 +19,7 @@ use crate::in_force::{
     answer_to, publishing_in_force, source_in_force, subscription_in_force, target_in_force,
 };
 use crate::incoming::{Destination, Incoming};
+use crate::link_bindings::{self, LinkBindings};
 use crate::links::{End, Slot};
 use crate::lost_groups::LOST_GROUPS;
 use crate::node::{EVENTS, MANAGEMENT};
@@ -59,6 +61,7 @@ impl Connection {
         let Some(asked) = peer.source.as_ref() else {
             return self.attach_to_end(now, id, peer, scratch);
         };
+        let bindings = LinkBindings::of(peer)?;
         let record = Arc::clone(&self.record);
         let wanted = Wanted::of_source(asked, record.user());
         let own = own_address(asked);
@@ -107,8 +110,29 @@ impl Connection {
             acknowledged: peer.snd_settle_mode != SenderSettleMode::Settled,
             ..self.link_record(id, peer, Direction::Out, tap.queue.name())
         };
-        self.open_tap(now, id, peer, (source, tap, record), scratch);
+        let is_new = tap.is_new_subscription;
+        let end = tap.end(peer, &source);
+        let bound = self.bind_link(now, bindings, (end, is_new), scratch)?;
+        self.open_tap(now, id, peer, (source, bound, record), scratch);
         Ok(())
+    }
+
+    /// Binds what is to be bound as long as the link is there. If that cannot be, its end leaves the
+    /// node; a subscription that was made for the link goes.
+    fn bind_link(
+        &mut self,
+        now: Now,
+        wanted: LinkBindings<'_>,
+        (end, is_new): (End, bool),
+        scratch: &mut Scratch,
+    ) -> Result<BoundEnd, AmqpError> {
+        match wanted.bind(now, &self.node, &end, &mut scratch.wakeups) {
+            Ok(bindings) => Ok(BoundEnd { end, bindings }),
+            Err(error) => {
+                self.leave_node(now, end, is_new, scratch);
+                Err(error)
+            }
+        }
     }
 
     /// Takes from the queue of a subscription, which is bound to an exchange; with the filters that
@@ -139,7 +163,14 @@ impl Connection {
         })?;
         let subscription = Some(Subscription::new(at, options.waker.clone()));
         let wants_lost_groups = options.wants_lost_groups;
-        let tap = Tap { queue, consumer, owns_queue: false, wants_lost_groups, subscription };
+        let tap = Tap {
+            queue,
+            consumer,
+            owns_queue: false,
+            wants_lost_groups,
+            subscription,
+            is_new_subscription: is_new,
+        };
         Ok((tap, binding.filters))
     }
 
@@ -156,8 +187,7 @@ impl Connection {
             _ => self.reply_queue(peer)?,
         };
         let consumer = queue.subscribe(now, options.clone()).map_err(|error| error.to_amqp())?;
-        let wants_lost_groups = options.wants_lost_groups;
-        Ok(Tap { queue, consumer, owns_queue: true, wants_lost_groups, subscription: None })
+        Ok(Tap::to_queue(queue, consumer, true, options))
     }
 
     /// Takes from a queue that is there, or is made for this.
@@ -171,8 +201,7 @@ impl Connection {
         self.node.arrange(now, wanted, &mut scratch.wakeups);
         let subscribe = |queue: &SharedQueue| queue.subscribe(now, options.clone());
         let (queue, owns_queue, consumer) = self.node.link_to(wanted, subscribe)?;
-        let wants_lost_groups = options.wants_lost_groups;
-        Ok(Tap { queue, consumer, owns_queue, wants_lost_groups, subscription: None })
+        Ok(Tap::to_queue(queue, consumer, owns_queue, options))
     }
 
     /// Answers a receiver, and lets messages flow.
@@ -181,33 +210,21 @@ impl Connection {
         now: Now,
         id: LinkId,
         peer: &Attach,
-        (source, tap, record): (Source, Tap, LinkRecord),
+        (source, bound, record): (Source, BoundEnd, LinkRecord),
         scratch: &mut Scratch,
     ) {
-        let Tap { queue, consumer, owns_queue, wants_lost_groups, subscription } = tap;
-        let default_outcome = source.default_outcome.as_ref().and_then(Outcome::of);
-        let presettled = peer.snd_settle_mode == SenderSettleMode::Settled;
         let mut answer = answer_to(peer);
         answer.source = Some(source);
-        answer.snd_settle_mode = match presettled {
-            true => SenderSettleMode::Settled,
-            false => SenderSettleMode::Unsettled,
+        answer.properties = link_bindings::in_force(&bound.bindings);
+        answer.snd_settle_mode = match peer.snd_settle_mode {
+            SenderSettleMode::Settled => SenderSettleMode::Settled,
+            SenderSettleMode::Unsettled | SenderSettleMode::Mixed => SenderSettleMode::Unsettled,
         };
+        let wants_lost_groups =
+            matches!(&bound.end, End::Outgoing(outgoing) if outgoing.wants_lost_groups);
         answer.offered_capabilities.extend(wants_lost_groups.then_some(LOST_GROUPS));
         self.engine.answer_attach(id, answer);
-        let end = End::Outgoing(Outgoing {
-            queue,
-            consumer,
-            presettled,
-            default_outcome: default_outcome.unwrap_or_default(),
-            ready: false,
-            full: false,
-            departure: None,
-            owns_queue,
-            wants_lost_groups,
-            subscription,
-        });
-        self.insert_link(id, end, record, scratch);
+        self.insert_link(id, bound, record, scratch);
         if let Some(slot) = self.links.get(id) {
             self.tell_of_link(EventKind::Subscribe, slot);
         }
@@ -254,7 +271,7 @@ impl Connection {
             wants_lost_groups: false,
             subscription: Some(Subscription::new(&at, waker)),
         });
-        self.insert_link(id, end, record, scratch);
+        self.insert_link(id, BoundEnd::from(end), record, scratch);
         Ok(())
     }
 
@@ -274,6 +291,7 @@ impl Connection {
             }
             None => return Err(refusal::invalid("a sender's link needs a target")),
         };
+        let bindings = LinkBindings::of(peer)?;
         let mut owns_node = false;
         let mut target = asked.clone();
         let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
@@ -298,23 +316,24 @@ impl Connection {
                 }
             }
         };
-        let mut answer = answer_to(peer);
-        answer.target = Some(target.into());
-        answer.max_message_size = self.node.settings.max_message_bytes;
-        self.engine.answer_attach(id, answer);
         let record = LinkRecord {
             acknowledged: peer.snd_settle_mode != SenderSettleMode::Settled,
             ..self.link_record(id, peer, Direction::In, destination.name())
         };
-        let settle_mode = peer.rcv_settle_mode;
         let end = End::Incoming(Incoming {
             destination,
             partial: None,
             owns_node,
-            settle_mode,
+            settle_mode: peer.rcv_settle_mode,
             credit: Box::new(Credit::new(self.node.broker.budget())),
         });
-        self.insert_link(id, end, record, scratch);
+        let bound = self.bind_link(now, bindings, (end, false), scratch)?;
+        let mut answer = answer_to(peer);
+        answer.target = Some(target.into());
+        answer.properties = link_bindings::in_force(&bound.bindings);
+        answer.max_message_size = self.node.settings.max_message_bytes;
+        self.engine.answer_attach(id, answer);
+        self.insert_link(id, bound, record, scratch);
         self.grant_credit(now, id, scratch);
         Ok(())
     }
@@ -336,12 +355,18 @@ impl Connection {
             settle_mode,
             credit: Box::new(Credit::new(self.node.broker.budget())),
         });
-        self.insert_link(id, end, record, scratch);
+        self.insert_link(id, BoundEnd::from(end), record, scratch);
         self.grant_credit(now, id, scratch);
     }
 
     /// Enters a link here and in the directory.
-    fn insert_link(&mut self, id: LinkId, end: End, record: LinkRecord, scratch: &mut Scratch) {
+    fn insert_link(
+        &mut self,
+        id: LinkId,
+        bound: BoundEnd,
+        record: LinkRecord,
+        scratch: &mut Scratch,
+    ) {
         let Some(link) = self.engine.link(id) else { return };
         let number = id.index() as u32;
         let record = if self.node.settings.steal_across_connections {
@@ -352,7 +377,8 @@ impl Connection {
         } else {
             self.record.enter_link(number, record)
         };
-        self.links.insert(Slot { id, session: link.session(), end, record });
+        let BoundEnd { end, bindings } = bound;
+        self.links.insert(Slot { id, session: link.session(), end, bindings, record });
     }
 
     fn link_record(
@@ -374,6 +400,55 @@ struct Tap {
     owns_queue: bool,
     wants_lost_groups: bool,
     subscription: Option<Subscription>,
+    /// The queue was made for it just now, behind an exchange.
+    is_new_subscription: bool,
+}
+
+impl Tap {
+    fn to_queue(
+        queue: Arc<SharedQueue>,
+        consumer: ConsumerId,
+        owns_queue: bool,
+        options: &ConsumerOptions,
+    ) -> Tap {
+        Tap {
+            queue,
+            consumer,
+            owns_queue,
+            wants_lost_groups: options.wants_lost_groups,
+            subscription: None,
+            is_new_subscription: false,
+        }
+    }
+
+    /// Our end of the link to the receiver.
+    fn end(self, peer: &Attach, source: &Source) -> End {
+        let default_outcome = source.default_outcome.as_ref().and_then(Outcome::of);
+        End::Outgoing(Outgoing {
+            queue: self.queue,
+            consumer: self.consumer,
+            presettled: peer.snd_settle_mode == SenderSettleMode::Settled,
+            default_outcome: default_outcome.unwrap_or_default(),
+            ready: false,
+            full: false,
+            departure: None,
+            owns_queue: self.owns_queue,
+            wants_lost_groups: self.wants_lost_groups,
+            subscription: self.subscription,
+        })
+    }
+}
+
+/// Our end of a link, and what is bound as long as that is there.
+struct BoundEnd {
+    end: End,
+    bindings: Vec<ScopedBinding>,
+}
+
+impl From<End> for BoundEnd {
+    fn from(end: End) -> BoundEnd {
+        BoundEnd { end, bindings: Vec::new() }
+    }
 }
 
 /// The address of a source, if it is one of the node's own.

@@ -8,7 +8,7 @@ use mochila_engine::{AttachRequest, LinkId, SessionId};
 use mochila_wire::TargetArchetype;
 use mochila_wire::performative::{Attach, Role};
 
-use crate::address::{Answer, AttachPlan, Binding};
+use crate::address::{Answer, AttachPlan, Binding, LINK_BINDINGS};
 use crate::connection_options::Connect;
 use crate::failure::{Failure, Outcome};
 use crate::management::Management;
@@ -18,7 +18,6 @@ pub(crate) struct Attachment {
     pub(crate) driver: Driver,
     pub(crate) session: SessionId,
     pub(crate) link: LinkId,
-    bound: Option<Bound>,
 }
 
 impl Attachment {
@@ -48,79 +47,45 @@ impl Attachment {
     pub(crate) fn attach(&mut self, plan: &AttachPlan, role: Role) -> Outcome<LinkId> {
         let (link, peer) =
             self.driver.attach(self.session, request(plan, role)).map_err(failure)?;
-        plan.check(answer(&peer, role))?;
+        check(&peer, plan, role)?;
         Ok(link)
     }
 
-    /// Goes on with another one in its place; what was bound for the link stays bound.
-    pub(crate) fn replace_with(&mut self, made: Self) {
-        if let Some(bound) = &mut self.bound {
-            bound.bindings.clear();
-        }
-        *self = made;
-    }
-
-    /// Ends what was bound for the link, and closes the connection.
+    /// Closes the connection.
     pub(crate) fn close(self) -> Outcome {
-        drop(self.bound);
         self.driver.close().map_err(failure)
     }
 
     fn over(mut driver: Driver, connect: &Connect, plan: &AttachPlan, role: Role) -> Outcome<Self> {
         let session = driver.begin().map_err(failure)?;
         let (link, peer) = driver.attach(session, request(plan, role)).map_err(failure)?;
-        plan.check(answer(&peer, role))?;
-        let bound = Bound::make(connect, plan, &peer, role)?;
-        Ok(Self { driver, session, link, bound })
+        check(&peer, plan, role)?;
+        bind_node(connect, plan, &address_of(&peer, role))?;
+        Ok(Self { driver, session, link })
     }
 }
 
-/// What is bound as long as a link is there.
-struct Bound {
-    connect: Connect,
-    node: String,
-    bindings: Vec<Binding>,
+/// Binds what is to stay bound to the node, which is there now.
+fn bind_node(connect: &Connect, plan: &AttachPlan, node: &str) -> Outcome {
+    if plan.node_bindings.is_empty() {
+        return Ok(());
+    }
+    let mut management = Management::over(connect.clone(), PATIENCE)?;
+    for binding in &plan.node_bindings {
+        binding.bind(&mut management, node)?;
+    }
+    management.close();
+    Ok(())
 }
 
-impl Bound {
-    /// Binds what the address says, with the node that the peer has answered with.
-    fn make(
-        connect: &Connect,
-        plan: &AttachPlan,
-        peer: &Attach,
-        role: Role,
-    ) -> Outcome<Option<Self>> {
-        if plan.node_bindings.is_empty() && plan.link_bindings.is_empty() {
-            return Ok(None);
-        }
-        let node = address_of(peer, role);
-        let mut management = Management::over(connect.clone(), PATIENCE)?;
-        let mut bound = Self { connect: connect.clone(), node, bindings: Vec::new() };
-        for binding in &plan.node_bindings {
-            binding.bind(&mut management, &bound.node)?;
-        }
-        for binding in &plan.link_bindings {
-            binding.bind(&mut management, &bound.node)?;
-            bound.bindings.push(binding.clone());
-        }
-        management.close();
-        Ok(Some(bound))
+/// Checks that the peer has done what the address wants.
+fn check(peer: &Attach, plan: &AttachPlan, role: Role) -> Outcome {
+    plan.check(answer(peer, role))?;
+    let is_bound = peer.properties.as_ref().is_some_and(|map| map.contains(LINK_BINDINGS));
+    if is_bound || plan.link_bindings.is_empty() {
+        return Ok(());
     }
-}
-
-impl Drop for Bound {
-    /// Ends the bindings of the link, as far as they are still there.
-    fn drop(&mut self) {
-        if self.bindings.is_empty() {
-            return;
-        }
-        let Ok(mut management) = Management::over(self.connect.clone(), PATIENCE) else { return };
-        for binding in &self.bindings {
-            // Its queue may be gone, and it with it.
-            let _ = binding.unbind(&mut management, &self.node);
-        }
-        management.close();
-    }
+    Err(Failure::new("NotImplemented", "the peer does not bind anything for a link"))
 }
 
 /// The address of the node, as the peer says it.
@@ -152,6 +117,7 @@ pub(crate) fn request(plan: &AttachPlan, role: Role) -> AttachRequest {
         Role::Receiver => AttachRequest::receiver(name, source, target),
     };
     request.snd_settle_mode = plan.snd_settle_mode;
+    request.properties = Binding::link_properties(&plan.link_bindings);
     request
 }
 
@@ -198,5 +164,5 @@ pub(crate) fn failure(error: Error) -> Failure {
     Failure::new(what, error)
 }
 
-/// How long binding and unbinding may take.
+/// How long binding may take.
 const PATIENCE: Duration = Duration::from_secs(10);

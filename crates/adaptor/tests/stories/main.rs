@@ -21,6 +21,7 @@ mod kinds;
 mod large_messages;
 mod lifetimes;
 mod limits;
+mod link_bindings;
 mod log;
 mod malformed;
 mod management;

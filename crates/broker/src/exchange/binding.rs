@@ -2,6 +2,7 @@
 
 use super::headers::Conditions;
 use super::matcher::Rule;
+use super::scoped::Tenure;
 use super::topic::normalised;
 use super::{ExchangeError, ExchangeKind};
 use crate::budget::NodeMemory;
@@ -18,6 +19,7 @@ pub struct Binding {
     pub(crate) queue: Target,
     pub(crate) arguments: Map,
     pub(crate) rule: Rule,
+    pub(crate) tenure: Tenure,
     /// What it takes is the node's memory too.
     pub(crate) _memory: NodeMemory,
 }

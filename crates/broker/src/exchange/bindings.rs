@@ -50,20 +50,34 @@ impl Bindings {
         self.by_queue.get(&queue).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds a binding; false if it is there already.
-    pub(crate) fn add(&mut self, binding: Arc<Binding>) -> Result<bool, ExchangeError> {
+    /// Adds a binding. If it is there already that one is returned, and `false`: it stays for
+    /// whoever wants it longest.
+    pub(crate) fn add(
+        &mut self,
+        binding: Arc<Binding>,
+    ) -> Result<(Arc<Binding>, bool), ExchangeError> {
         if let Some(there) = self.get(&binding.queue, &binding.key) {
             if there.rule == binding.rule {
-                return Ok(false);
+                there.tenure.extend(&binding.tenure);
+                return Ok((Arc::clone(there), false));
             }
             return Err(ExchangeError::Duplicate { key: binding.key.to_string() });
         }
         let table = Arc::make_mut(&mut self.table);
         table.bind(binding.key.as_bytes(), binding.queue.clone(), &binding.rule);
-        self.by_queue.entry(binding.queue.address()).or_default().push(binding);
+        let of_queue = self.by_queue.entry(binding.queue.address()).or_default();
+        of_queue.push(Arc::clone(&binding));
         self.count += 1;
         self.used = true;
-        Ok(true)
+        Ok((binding, true))
+    }
+
+    /// A claim to a binding has been given up; if that ends the binding, how many its queue still
+    /// has. There may be another one like it by now.
+    pub(crate) fn release(&mut self, binding: &Arc<Binding>) -> Option<usize> {
+        let there = self.get(&binding.queue, &binding.key)?;
+        let is_over = Arc::ptr_eq(there, binding) && there.tenure.release();
+        if is_over { self.remove(&binding.queue, &binding.key) } else { None }
     }
 
     /// Removes a binding, and returns how many its queue still has.

@@ -6,6 +6,7 @@ use super::counts::{Amount, Counts};
 use super::last::{Last, LastToBe};
 use super::matcher::Matcher;
 use super::publisher::{Links, Publisher, SubscriberId};
+use super::scoped::Tenure;
 use super::{ExchangeError, ExchangeSettings, ExchangeStatistics, Published, Routing};
 use crate::budget::{Budget, NodeMemory};
 use crate::events::{Event, EventKind};
@@ -52,6 +53,14 @@ pub struct Exchange {
 pub struct ExchangeDeleteIf {
     /// Only if nothing is bound to it and nobody sends to it.
     pub unused: bool,
+}
+
+/// A binding that was asked for.
+pub(super) struct Bound {
+    pub(super) binding: Arc<Binding>,
+    /// It was not there before.
+    pub(super) is_new: bool,
+    pub(super) wakeups: Wakeups,
 }
 
 /// What an exchange is made of.
@@ -138,6 +147,17 @@ impl Exchange {
         key: &str,
         arguments: Map,
     ) -> Result<(bool, Wakeups), ExchangeError> {
+        let bound = self.bind_for(now, queue, (key, arguments), Tenure::kept())?;
+        Ok((bound.is_new, bound.wakeups))
+    }
+
+    pub(super) fn bind_for(
+        &self,
+        now: Now,
+        queue: &Arc<SharedQueue>,
+        (key, arguments): (&str, Map),
+        tenure: Tenure,
+    ) -> Result<Bound, ExchangeError> {
         let kind = self.settings.kind;
         let rule = rule(kind, &arguments)?;
         let key = written(kind, key);
@@ -146,13 +166,14 @@ impl Exchange {
         let memory = NodeMemory::new(memory);
         let is_exclusive = arguments.contains(EXCLUSIVE);
         let target = Target(Arc::clone(queue));
-        let binding = Arc::new(Binding { key, queue: target, arguments, rule, _memory: memory });
+        let binding = Binding { key, queue: target, arguments, rule, tenure, _memory: memory };
+        let binding = Arc::new(binding);
         // Nobody is between this exchange's messages while it takes effect.
         let last = self.last.as_ref().map(lock);
         if is_exclusive {
             self.evict(&binding);
         }
-        let is_new = self.change(|bindings| bindings.add(Arc::clone(&binding)))?;
+        let (binding, is_new) = self.change(|bindings| bindings.add(binding))?;
         self.note_bound(&binding.queue);
         if queue.is_deleted() {
             // It went just then, and may have looked for its bindings before this one.
@@ -166,7 +187,7 @@ impl Exchange {
         if is_new && let Some(last) = last {
             wakeups.merge(offer_last(now, &last, &binding, kind));
         }
-        Ok((is_new, wakeups))
+        Ok(Bound { binding, is_new, wakeups })
     }
 
     /// Ends a binding.
@@ -180,14 +201,25 @@ impl Exchange {
                 queue: queue.name().to_owned(),
                 key: key.into(),
             }),
-            Some(left) => {
-                if left == 0 {
-                    self.note_unbound(&target);
-                }
-                self.tell_of(EventKind::Unbind, queue, &key);
-                Ok(self.go_if_unused())
-            }
+            Some(left) => Ok(self.handle_unbound(&target, &key, left)),
         }
+    }
+
+    /// A claim to a binding has been given up.
+    pub(super) fn release(&self, binding: &Arc<Binding>) -> Wakeups {
+        // Without the exchange there is no binding.
+        let left = self.change(|bindings| Ok(bindings.release(binding))).unwrap_or_default();
+        let unbound = left.map(|left| self.handle_unbound(&binding.queue, &binding.key, left));
+        unbound.unwrap_or_default()
+    }
+
+    /// A binding has ended; so many others its queue still has.
+    fn handle_unbound(&self, queue: &Target, key: &str, left: usize) -> Wakeups {
+        if left == 0 {
+            self.note_unbound(queue);
+        }
+        self.tell_of(EventKind::Unbind, queue, key);
+        self.go_if_unused()
     }
 
     /// Ends all bindings of a queue, perhaps one that is gone.
@@ -369,6 +401,10 @@ impl Exchange {
         let mut wakeups = Wakeups::new();
         lock(&self.links).call_all(&mut wakeups);
         Ok(wakeups)
+    }
+
+    pub(super) fn weak(&self) -> Weak<Exchange> {
+        Weak::clone(&self.this)
     }
 
     pub(super) fn counts(&self) -> &Counts {

@@ -32,6 +32,7 @@ mod last;
 mod matcher;
 mod publisher;
 mod routing;
+mod scoped;
 mod settings;
 mod topic;
 
@@ -41,6 +42,7 @@ pub use error::ExchangeError;
 pub use exchange::{Exchange, ExchangeDeleteIf};
 pub use publisher::{Publisher, SubscriberId};
 pub use routing::{Published, Routing};
+pub use scoped::ScopedBinding;
 pub use settings::{
     EXCHANGE_ARGUMENTS, ExchangeArgument, ExchangeKind, ExchangeSettings, Unroutable,
 };

@@ -6,4 +6,5 @@ mod bench;
 mod last_messages;
 mod numbers;
 mod routing;
+mod scoped;
 mod senders;

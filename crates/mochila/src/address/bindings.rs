@@ -1,6 +1,6 @@
 //! Bindings that an address string asks for: `x-bindings` of its node and of its link.
 
-use mochila_wire::{Map, Value};
+use mochila_wire::{Map, Symbol, Value};
 
 use crate::failure::{Failure, Outcome};
 use crate::management::{Management, Subject};
@@ -48,31 +48,36 @@ impl Binding {
         Ok(binding)
     }
 
-    /// Binds; what is bound already stays so.
+    /// Binds through management; what is bound already stays so.
     pub(crate) fn bind(&self, management: &mut Management, node: &str) -> Outcome {
-        let (exchange, queue) = self.ends(node);
+        let or_node = |name: &Option<String>| name.as_deref().unwrap_or(node).to_owned();
+        let (exchange, queue) = (or_node(&self.exchange), or_node(&self.queue));
+        let name = format!("{exchange}/{queue}/{}", self.key);
         let body = Map::new()
             .with("exchange", exchange)
             .with("queue", queue)
             .with("key", self.key.as_str())
             .with("arguments", self.arguments.clone());
-        let name = self.name(node);
         management.create(Subject { kind: "binding", name: &name }, body)
     }
 
-    /// Ends the binding.
-    pub(crate) fn unbind(&self, management: &mut Management, node: &str) -> Outcome {
-        let name = self.name(node);
-        management.delete(Subject { kind: "binding", name: &name }, Map::new())
+    /// What the attach of a link says about those that are to go with it; its node is left out.
+    pub(crate) fn link_properties(bindings: &[Self]) -> Option<Map> {
+        let bindings: Vec<Value> = bindings.iter().map(|binding| binding.map().into()).collect();
+        let is_wanted = !bindings.is_empty();
+        is_wanted.then(|| Map::new().with(LINK_BINDINGS, Value::List(bindings)))
     }
 
-    fn name(&self, node: &str) -> String {
-        let (exchange, queue) = self.ends(node);
-        format!("{exchange}/{queue}/{}", self.key)
-    }
-
-    fn ends<'a>(&'a self, node: &'a str) -> (&'a str, &'a str) {
-        let or_node = |name: &'a Option<String>| name.as_deref().unwrap_or(node);
-        (or_node(&self.exchange), or_node(&self.queue))
+    fn map(&self) -> Map {
+        let mut map = Map::new();
+        for (end, name) in [("exchange", &self.exchange), ("queue", &self.queue)] {
+            if let Some(name) = name {
+                map.insert(Symbol::from_static(end), name.as_str());
+            }
+        }
+        map.with("key", self.key.as_str()).with("arguments", self.arguments.clone())
     }
 }
+
+/// The link property that asks for bindings, and says in the answer which have been made.
+pub(crate) const LINK_BINDINGS: &str = "x-bindings";

@@ -23,7 +23,7 @@ pub(crate) struct AttachPlan {
     pub(crate) target: Target,
     /// What is bound when the node is there, and stays bound.
     pub(crate) node_bindings: Vec<Binding>,
-    /// What is bound as long as the link is there.
+    /// What the peer binds as long as the link is there.
     pub(crate) link_bindings: Vec<Binding>,
     assertion: Option<Assertion>,
 }

@@ -355,7 +355,7 @@ impl Inbound {
             return Err(transacting::lost(&lost));
         }
         let made = Attachment::remake(&self.connect, &self.plan, Role::Receiver, lost)?;
-        self.attachment.replace_with(made);
+        self.attachment = made;
         // What was not acknowledged comes again, also what waited.
         self.intake = Intake::default();
         self.draining = Draining::No;

@@ -294,7 +294,7 @@ impl Outbound {
             return Err(transacting::lost(&lost));
         }
         let made = Attachment::remake(&self.connect, &self.plan, Role::Sender, lost)?;
-        self.attachment.replace_with(made);
+        self.attachment = made;
         self.large = None;
         self.unsettled.rewind();
         Ok(())

@@ -1,0 +1,149 @@
+//! Bindings that a link brings along, and that go with it.
+//!
+//! The property `x-bindings` of an attach is a list of maps, each with `exchange`, `queue`, `key` and
+//! `arguments` of one binding, as in the address strings of the older clients; what it does not name
+//! is the node of the link. The answer lists those that are in force.
+
+use std::sync::Arc;
+
+use mochila_broker::exchange::ScopedBinding;
+use mochila_broker::{Exchange, ExchangeError, SharedQueue, Wakeups};
+use mochila_wire::performative::Attach;
+use mochila_wire::{AmqpError, Map, Now, Symbol, Value, condition};
+
+use crate::links::End;
+use crate::{Node, refusal};
+
+/// The bindings that a peer wants with a link.
+pub(crate) struct LinkBindings<'a>(Vec<LinkBinding<'a>>);
+
+/// One of them.
+#[derive(Default)]
+struct LinkBinding<'a> {
+    exchange: Option<&'a str>,
+    queue: Option<&'a str>,
+    key: &'a str,
+    arguments: Map,
+}
+
+impl<'a> LinkBindings<'a> {
+    /// Reads what an attach asks for.
+    pub(crate) fn of(peer: &'a Attach) -> Result<LinkBindings<'a>, AmqpError> {
+        let asked = peer.properties.as_ref().and_then(|map| map.get(BINDINGS.as_str()));
+        let bindings = match asked {
+            None => return Ok(LinkBindings(Vec::new())),
+            Some(Value::List(bindings)) => bindings,
+            Some(_) => return Err(wrong("it has to be a list of maps")),
+        };
+        if bindings.len() > MOST_BINDINGS {
+            let text =
+                format!("a link may have {MOST_BINDINGS} bindings, and not {}", bindings.len());
+            return Err(refusal::refusal(condition::RESOURCE_LIMIT_EXCEEDED, text));
+        }
+        bindings.iter().map(LinkBinding::of).collect::<Result<_, _>>().map(LinkBindings)
+    }
+
+    /// Binds; if one of the bindings cannot be made, none of them is.
+    pub(crate) fn bind(
+        self,
+        now: Now,
+        node: &Node,
+        end: &End,
+        wakeups: &mut Wakeups,
+    ) -> Result<Vec<ScopedBinding>, AmqpError> {
+        let mut bound = Vec::with_capacity(self.0.len());
+        for binding in self.0 {
+            match binding.bind(now, node, end) {
+                Ok((made, woken)) => {
+                    wakeups.merge(woken);
+                    bound.push(made);
+                }
+                Err(error) => {
+                    end_all(bound, wakeups);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(bound)
+    }
+}
+
+impl<'a> LinkBinding<'a> {
+    fn of(value: &'a Value) -> Result<LinkBinding<'a>, AmqpError> {
+        let map = value.as_map().ok_or_else(|| wrong("it has to be a list of maps"))?;
+        let mut binding = LinkBinding::default();
+        for (name, value) in map.iter() {
+            let name = name.as_str().unwrap_or_default();
+            let text = || value.as_str().ok_or_else(|| wrong(&format!("{name} has to be text")));
+            match name {
+                "exchange" => binding.exchange = Some(text()?),
+                "queue" => binding.queue = Some(text()?),
+                "key" => binding.key = text()?,
+                "arguments" => {
+                    let map = value.as_map().ok_or_else(|| wrong("arguments have to be a map"))?;
+                    binding.arguments = map.clone();
+                }
+                _ => return Err(wrong("a binding has exchange, queue, key and arguments")),
+            }
+        }
+        Ok(binding)
+    }
+
+    fn bind(self, now: Now, node: &Node, end: &End) -> Result<(ScopedBinding, Wakeups), AmqpError> {
+        let exchange = self.exchange_of(node, end)?;
+        let queue = self.queue_of(node, end)?;
+        let bound = exchange.bind_scoped(now, &queue, self.key, self.arguments);
+        bound.map_err(|error| error.to_amqp())
+    }
+
+    fn exchange_of(&self, node: &Node, end: &End) -> Result<Arc<Exchange>, AmqpError> {
+        let Some(name) = self.exchange else {
+            let own = end.exchange().cloned();
+            return own.ok_or_else(|| wrong("no exchange is named, and the node is none"));
+        };
+        let exchange = node.broker.exchange(name);
+        exchange.ok_or_else(|| ExchangeError::NotFound { name: name.to_owned() }.to_amqp())
+    }
+
+    fn queue_of(&self, node: &Node, end: &End) -> Result<Arc<SharedQueue>, AmqpError> {
+        let Some(name) = self.queue else {
+            let own = end.queue().filter(|queue| !queue.is_private()).cloned();
+            return own.ok_or_else(|| wrong("no queue is named, and the node is none"));
+        };
+        let queue = node.broker.queue(name);
+        queue.ok_or_else(|| ExchangeError::NoQueue { name: name.to_owned() }.to_amqp())
+    }
+}
+
+/// The link is gone, and its bindings with it.
+pub(crate) fn end_all(bound: Vec<ScopedBinding>, wakeups: &mut Wakeups) {
+    for binding in bound {
+        wakeups.merge(binding.end());
+    }
+}
+
+/// The properties of an answer, which say what has been bound.
+pub(crate) fn in_force(bound: &[ScopedBinding]) -> Option<Map> {
+    let shown: Vec<Value> = bound.iter().filter_map(shown).collect();
+    let mut properties = Map::new();
+    properties.insert(BINDINGS, Value::List(shown));
+    (!bound.is_empty()).then_some(properties)
+}
+
+fn shown(bound: &ScopedBinding) -> Option<Value> {
+    let (exchange, binding) = (bound.exchange()?, bound.binding()?);
+    let map = Map::new()
+        .with("exchange", exchange.name())
+        .with("queue", binding.queue().name())
+        .with("key", binding.key())
+        .with("arguments", binding.arguments().clone());
+    Some(map.into())
+}
+
+fn wrong(reason: &str) -> AmqpError {
+    refusal::invalid(format!("the link property {BINDINGS} is wrong: {reason}"))
+}
+
+const BINDINGS: Symbol = Symbol::from_static("x-bindings");
+/// The most bindings of one link.
+const MOST_BINDINGS: usize = 64;

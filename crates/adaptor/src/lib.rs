@@ -25,6 +25,7 @@ mod requests;
 mod scratch;
 mod settlement;
 mod subscription;
+mod tap;
 mod telling;
 mod terminus;
 mod transactions;

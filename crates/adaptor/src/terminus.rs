@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use mochila_broker::exchange::ScopedBinding;
 use mochila_broker::{
-    ConsumerId, ConsumerOptions, DeleteIf, EventKind, Filters, Mode, Outcome, Remark, SharedQueue,
-    Waker,
+    ConsumerOptions, EventKind, Filters, Mode, Outcome, Remark, SharedQueue, Waker,
 };
 use mochila_engine::LinkId;
 use mochila_management::{Direction, LinkRecord};
 use mochila_wire::performative::{Attach, Role, SenderSettleMode};
 use mochila_wire::terminus::TerminusExpiryPolicy;
-use mochila_wire::{AmqpError, Map, Now, Source, TargetArchetype};
+use mochila_wire::{AmqpError, Now, Source, TargetArchetype};
 
 use crate::connection::Connection;
 use crate::credit::Credit;
@@ -133,75 +132,6 @@ impl Connection {
                 Err(error)
             }
         }
-    }
-
-    /// Takes from the queue of a subscription, which is bound to an exchange; with the filters that
-    /// say how it is bound.
-    fn tap_exchange(
-        &self,
-        now: Now,
-        (name, wanted, asked): (&str, &Wanted<'_>, &Source),
-        at: &ExchangeAt<'_>,
-        options: &ConsumerOptions,
-        scratch: &mut Scratch,
-    ) -> Result<(Tap, Map), AmqpError> {
-        let is_shared = wanted.has("shared");
-        let name = self.subscription_name(name, is_shared);
-        let (queue, binding, is_new) = self.node.subscription_queue(
-            now,
-            (&name, is_shared),
-            (wanted, asked),
-            at,
-            &mut scratch.wakeups,
-        )?;
-        let consumer = queue.subscribe(now, options.clone()).map_err(|error| {
-            if is_new {
-                let deleted = queue.delete(DeleteIf::default());
-                scratch.wakeups.merge(deleted.unwrap_or_default());
-            }
-            error.to_amqp()
-        })?;
-        let subscription = Some(Subscription::new(at, options.waker.clone()));
-        let wants_lost_groups = options.wants_lost_groups;
-        let tap = Tap {
-            queue,
-            consumer,
-            owns_queue: false,
-            wants_lost_groups,
-            subscription,
-            is_new_subscription: is_new,
-        };
-        Ok((tap, binding.filters))
-    }
-
-    /// Takes what the node itself sends: events, or answers to requests.
-    fn tap_own(
-        &mut self,
-        now: Now,
-        peer: &Attach,
-        address: &str,
-        options: &ConsumerOptions,
-    ) -> Result<Tap, AmqpError> {
-        let queue = match address {
-            EVENTS => self.event_queue()?,
-            _ => self.reply_queue(peer)?,
-        };
-        let consumer = queue.subscribe(now, options.clone()).map_err(|error| error.to_amqp())?;
-        Ok(Tap::to_queue(queue, consumer, true, options))
-    }
-
-    /// Takes from a queue that is there, or is made for this.
-    fn tap_queue(
-        &self,
-        now: Now,
-        wanted: &Wanted<'_>,
-        options: &ConsumerOptions,
-        scratch: &mut Scratch,
-    ) -> Result<Tap, AmqpError> {
-        self.node.arrange(now, wanted, &mut scratch.wakeups);
-        let subscribe = |queue: &SharedQueue| queue.subscribe(now, options.clone());
-        let (queue, owns_queue, consumer) = self.node.link_to(wanted, subscribe)?;
-        Ok(Tap::to_queue(queue, consumer, owns_queue, options))
     }
 
     /// Answers a receiver, and lets messages flow.
@@ -390,52 +320,6 @@ impl Connection {
     ) -> LinkRecord {
         let session = self.engine.link(id).map_or(0, |link| link.session().index() as u32);
         LinkRecord::new(peer.name.clone(), session, direction, address.to_owned())
-    }
-}
-
-/// Where a link to a receiver takes its messages from.
-struct Tap {
-    queue: Arc<SharedQueue>,
-    consumer: ConsumerId,
-    owns_queue: bool,
-    wants_lost_groups: bool,
-    subscription: Option<Subscription>,
-    /// The queue was made for it just now, behind an exchange.
-    is_new_subscription: bool,
-}
-
-impl Tap {
-    fn to_queue(
-        queue: Arc<SharedQueue>,
-        consumer: ConsumerId,
-        owns_queue: bool,
-        options: &ConsumerOptions,
-    ) -> Tap {
-        Tap {
-            queue,
-            consumer,
-            owns_queue,
-            wants_lost_groups: options.wants_lost_groups,
-            subscription: None,
-            is_new_subscription: false,
-        }
-    }
-
-    /// Our end of the link to the receiver.
-    fn end(self, peer: &Attach, source: &Source) -> End {
-        let default_outcome = source.default_outcome.as_ref().and_then(Outcome::of);
-        End::Outgoing(Outgoing {
-            queue: self.queue,
-            consumer: self.consumer,
-            presettled: peer.snd_settle_mode == SenderSettleMode::Settled,
-            default_outcome: default_outcome.unwrap_or_default(),
-            ready: false,
-            full: false,
-            departure: None,
-            owns_queue: self.owns_queue,
-            wants_lost_groups: self.wants_lost_groups,
-            subscription: self.subscription,
-        })
     }
 }
 

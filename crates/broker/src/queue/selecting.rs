@@ -263,11 +263,12 @@ impl Selecting {
         showing.taken.set_stamps(stamps);
         let end = messages.next_position();
         let mut left = ASKED_AT_ONCE;
+        let are_few = self.selections.len() <= MOST_COMPARED;
         self.keep_up = false;
         // Selections that have seen everything up to the same place share what they are shown.
         let mut shared: Option<Shared> = None;
         for (id, selection) in self.selections.iter_mut() {
-            let is_due = selection.waiting > 0 || selection.keeps_up(end);
+            let is_due = selection.waiting > 0 || are_few && selection.keeps_up(end);
             self.keep_up |= is_due;
             if !is_due || selection.in_flight {
                 continue;
@@ -336,7 +337,7 @@ impl Selecting {
     /// Selections that have got as far as the one that is shown something are shown the same: a
     /// message that is looked at for all of them is read once.
     fn accompany(&mut self, shared: &Shared, mut left: u64, showing: &mut Showing) {
-        for (id, selection) in self.selections.iter_mut() {
+        for (id, selection) in self.selections.iter_mut().take(MOST_COMPARED) {
             let goes_along = selection.front() == Some(shared.from) && selection.looks_ahead();
             if !goes_along || selection.in_flight {
                 continue;
@@ -393,7 +394,8 @@ impl Selecting {
     }
 }
 
-/// A new consumer's filters are compared with those of so many selections.
+/// A new consumer's filters are compared with those of so many selections, and so many may be shown
+/// what nobody asks for.
 const MOST_COMPARED: usize = 256;
 /// So many calls are many.
 const MANY: u64 = 64;

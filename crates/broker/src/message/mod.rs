@@ -4,6 +4,7 @@
 //! descriptor for each. A consumer's visit takes them out as [`Taken`], by reference.
 
 mod batch;
+mod batch_builder;
 mod content;
 mod head;
 mod meta;
@@ -17,7 +18,8 @@ mod segment;
 mod stamps;
 mod taken;
 
-pub use batch::{Batch, BatchBuilder};
+pub use batch::Batch;
+pub use batch_builder::BatchBuilder;
 pub use content::{Content, LargeBody};
 pub use meta::MessageMeta;
 pub use origin::Origin;
@@ -26,7 +28,8 @@ pub use segment::Segment;
 pub use stamps::Added;
 pub use taken::{Delivery, Taken};
 
-pub(crate) use batch::{Incoming, cost_of_one};
+pub(crate) use batch::Incoming;
+pub(crate) use batch_builder::cost_of_one;
 pub(crate) use head::Head;
 pub(crate) use name::{MessageNames, Named};
 pub(crate) use name_table::MessageName;

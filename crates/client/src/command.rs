@@ -6,7 +6,7 @@ use mochila_wire::{AmqpError, DeliveryState, Source, Target};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::core::SharedAttached;
-use crate::delivery::Arrival;
+use crate::delivery::Incoming;
 use crate::error::Error;
 use crate::link_options::{LinkSettings, ReceiverOptions, SenderOptions};
 
@@ -89,7 +89,7 @@ pub(crate) struct NewSender {
 #[derive(Debug)]
 pub(crate) struct NewReceiver {
     pub(crate) options: ReceiverOptions,
-    pub(crate) arrivals: mpsc::UnboundedSender<Result<Arrival, Error>>,
+    pub(crate) arrivals: mpsc::UnboundedSender<Result<Incoming, Error>>,
     pub(crate) attached: SharedAttached,
     pub(crate) reply: Reply<()>,
 }

@@ -21,6 +21,7 @@ use mochila_wire::{AmqpError, Now, TargetArchetype};
 use crate::command::{Attached, Command, DeliveryRef, LinkKey, Reply, SessionKey};
 use crate::error::Error;
 use crate::link_options::LinkSettings;
+use crate::lost_groups::LostGroups;
 use crate::shared::TaskState;
 use incoming::ReceiverEnd;
 use outgoing::SenderEnd;
@@ -237,15 +238,21 @@ impl Core {
         });
         let sessions = &self.sessions;
         self.links.retain(|_, link| {
-            let credit =
-                link.id.take().and_then(|id| lost.link(id)).map_or(0, |link| link.credit());
+            let id = link.id.take();
+            let credit = id.and_then(|id| lost.link(id)).map_or(0, |link| link.credit());
             if let Some(reply) = link.detaching.take() {
                 answer(reply, Ok(()));
                 return false;
             }
             match &mut link.end {
                 LinkEnd::Sender(sender) => sender.rewind(),
-                LinkEnd::Receiver(receiver) => receiver.rewind(credit),
+                LinkEnd::Receiver(receiver) => {
+                    receiver.rewind(credit);
+                    if id.is_some() {
+                        // To the broker it is somebody else now, and others may have any group.
+                        receiver.lost(LostGroups::UNNAMED);
+                    }
+                }
             }
             sessions.contains_key(&link.session)
         });
@@ -293,6 +300,14 @@ impl Core {
                 }
             }
             Event::PeerFlow { link } => self.peer_flow(link),
+            Event::FlowProperties { link, properties } => {
+                if let Some(key) = self.link_keys.get(&link).copied()
+                    && let Some(receiver) = self.receiver(key)
+                    && let Some(lost) = LostGroups::among(&properties)
+                {
+                    receiver.lost(lost);
+                }
+            }
             Event::Window { session } => self.pump_session(session),
             Event::Transfer(transfer) => {
                 let epoch = self.epoch;
@@ -311,9 +326,7 @@ impl Core {
             Event::Detached { link, error, .. } => self.detached(link, error),
             Event::Closed { error, .. } => self.closed(error),
             // The first is for servers; the others tell nothing that a handle waits for.
-            Event::Credentials(_)
-            | Event::IncomingSettled { .. }
-            | Event::FlowProperties { .. } => {}
+            Event::Credentials(_) | Event::IncomingSettled { .. } => {}
         }
     }
 

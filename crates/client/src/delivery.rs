@@ -5,8 +5,16 @@ use mochila_wire::{AmqpError, DecodeError, DeliveryState, Map, Message};
 use crate::command::{Command, DeliveryRef};
 use crate::error::Error;
 use crate::link::Link;
+use crate::lost_groups::Pending;
 
-/// A message that has arrived, as the connection's task hands it over.
+/// What comes over a link on which we receive, as the connection's task hands it over.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Message(Arrival),
+    LostGroups(Pending),
+}
+
+/// A message that has arrived.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) reference: DeliveryRef,

@@ -1,6 +1,8 @@
 use mochila_wire::performative::{ReceiverSettleMode, SenderSettleMode};
 use mochila_wire::{Map, Source, Symbol, Target};
 
+use crate::lost_groups::LostGroups;
+
 /// What both kinds of link can choose (part 2, section 2.7.3).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkSettings {
@@ -135,6 +137,14 @@ impl ReceiverOptions {
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.link.name = Some(name.into());
+        self
+    }
+
+    /// The same, and the broker is asked to tell of message groups that go to others:
+    /// [`Receiver::recv_any`](crate::Receiver::recv_any).
+    #[must_use]
+    pub fn lost_groups(mut self) -> Self {
+        self.link.desired_capabilities.push(LostGroups::CAPABILITY);
         self
     }
 

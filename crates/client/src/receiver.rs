@@ -4,10 +4,11 @@ use mochila_wire::Source;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::command::Command;
-use crate::delivery::{Arrival, Delivery};
+use crate::delivery::{Delivery, Incoming};
 use crate::error::Error;
 use crate::link::Link;
 use crate::link_options::{CreditMode, LinkSettings};
+use crate::lost_groups::LostGroups;
 
 /// A link on which we receive.
 ///
@@ -28,7 +29,7 @@ use crate::link_options::{CreditMode, LinkSettings};
 #[derive(Debug)]
 pub struct Receiver {
     link: Arc<Link>,
-    incoming: mpsc::UnboundedReceiver<Result<Arrival, Error>>,
+    incoming: mpsc::UnboundedReceiver<Result<Incoming, Error>>,
     credit: CreditMode,
     taken: u64,
     /// What the task was last told to have been taken.
@@ -37,10 +38,20 @@ pub struct Receiver {
     drained: bool,
 }
 
+/// What comes over a link on which we receive.
+#[derive(Debug)]
+pub enum Received {
+    /// A message.
+    Delivery(Delivery),
+    /// Message groups have gone to other receivers; for who has asked with
+    /// [`ReceiverOptions::lost_groups`](crate::ReceiverOptions::lost_groups).
+    LostGroups(LostGroups),
+}
+
 impl Receiver {
     pub(crate) fn new(
         link: Arc<Link>,
-        incoming: mpsc::UnboundedReceiver<Result<Arrival, Error>>,
+        incoming: mpsc::UnboundedReceiver<Result<Incoming, Error>>,
         credit: CreditMode,
     ) -> Self {
         Self { link, incoming, credit, taken: 0, told: 0, drained: false }
@@ -61,24 +72,43 @@ impl Receiver {
         self.link.attached().settings.clone()
     }
 
-    /// Waits for the next message. May be dropped while it waits without losing anything.
+    /// Waits for the next message. May be dropped while it waits without losing anything. What else
+    /// comes is passed over.
     pub async fn recv(&mut self) -> Result<Delivery, Error> {
+        loop {
+            if let Received::Delivery(delivery) = self.recv_any().await? {
+                return Ok(delivery);
+            }
+        }
+    }
+
+    /// Waits for the next message, or for what the broker tells about messages, in the order in
+    /// which they come. May be dropped while it waits without losing anything.
+    pub async fn recv_any(&mut self) -> Result<Received, Error> {
         if self.drained && self.incoming.is_empty() {
             self.drained = false;
             self.tell();
         }
         match self.incoming.recv().await {
-            Some(arrival) => self.take(arrival),
+            Some(incoming) => Ok(self.take(incoming?)),
             None => Err(self.link.shared().end()),
         }
     }
 
-    /// The next message if one has arrived already.
+    /// The next message if one has arrived already. What else has come is passed over.
     pub fn try_recv(&mut self) -> Result<Option<Delivery>, Error> {
-        match self.incoming.try_recv() {
-            Ok(arrival) => self.take(arrival).map(Some),
-            Err(mpsc::error::TryRecvError::Empty) => Ok(None),
-            Err(mpsc::error::TryRecvError::Disconnected) => Err(self.link.shared().end()),
+        loop {
+            match self.incoming.try_recv() {
+                Ok(incoming) => {
+                    if let Received::Delivery(delivery) = self.take(incoming?) {
+                        return Ok(Some(delivery));
+                    }
+                }
+                Err(mpsc::error::TryRecvError::Empty) => return Ok(None),
+                Err(mpsc::error::TryRecvError::Disconnected) => {
+                    return Err(self.link.shared().end());
+                }
+            }
         }
     }
 
@@ -108,8 +138,11 @@ impl Receiver {
         self.link.detach(false).await
     }
 
-    fn take(&mut self, arrival: Result<Arrival, Error>) -> Result<Delivery, Error> {
-        let arrival = arrival?;
+    fn take(&mut self, incoming: Incoming) -> Received {
+        let arrival = match incoming {
+            Incoming::Message(arrival) => arrival,
+            Incoming::LostGroups(pending) => return Received::LostGroups(pending.take()),
+        };
         self.taken += 1;
         if let CreditMode::Window(window) = self.credit {
             // Telling the task per half window keeps the sender going at little cost.
@@ -117,7 +150,7 @@ impl Receiver {
                 self.tell();
             }
         }
-        Ok(Delivery::new(self.link.clone(), arrival))
+        Received::Delivery(Delivery::new(self.link.clone(), arrival))
     }
 
     /// Tells the task how much has been taken, so that it brings the credit up to date.

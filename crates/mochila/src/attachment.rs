@@ -5,8 +5,8 @@ use std::time::Duration;
 use mochila_client::Error;
 use mochila_client::driver::Driver;
 use mochila_engine::{AttachRequest, LinkId, SessionId};
-use mochila_wire::TargetArchetype;
 use mochila_wire::performative::{Attach, Role};
+use mochila_wire::{Symbol, TargetArchetype};
 
 use crate::address::{Answer, AttachPlan, Binding, LINK_BINDINGS};
 use crate::connection_options::Connect;
@@ -81,6 +81,10 @@ fn bind_node(connect: &Connect, plan: &AttachPlan, node: &str) -> Outcome {
 /// Checks that the peer has done what the address wants.
 fn check(peer: &Attach, plan: &AttachPlan, role: Role) -> Outcome {
     plan.check(answer(peer, role))?;
+    let is_missing = |wanted: &&Symbol| !peer.offered_capabilities.contains(*wanted);
+    if let Some(missing) = plan.capabilities.iter().find(is_missing) {
+        return Err(Failure::new("NotImplemented", format!("the peer does not offer {missing}")));
+    }
     let is_bound = peer.properties.as_ref().is_some_and(|map| map.contains(LINK_BINDINGS));
     if is_bound || plan.link_bindings.is_empty() {
         return Ok(());
@@ -117,6 +121,7 @@ pub(crate) fn request(plan: &AttachPlan, role: Role) -> AttachRequest {
         Role::Receiver => AttachRequest::receiver(name, source, target),
     };
     request.snd_settle_mode = plan.snd_settle_mode;
+    request.desired_capabilities.clone_from(&plan.capabilities);
     request.properties = Binding::link_properties(&plan.link_bindings);
     request
 }

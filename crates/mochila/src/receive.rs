@@ -9,6 +9,7 @@ mod sequence;
 use std::io::{BufWriter, Write};
 use std::time::{Duration, Instant};
 
+use mochila_client::LostGroups;
 use mochila_client::driver::Wait;
 use mochila_wire::performative::Role;
 use mochila_wire::section::{self, Section};
@@ -24,7 +25,7 @@ use crate::send::EOS;
 use crate::stopwatch::now_ns;
 use crate::transacting::{self, Transacting};
 use crate::usage::Usage;
-use inbound::{Arrival, Inbound};
+use inbound::{Arrival, Handle, Inbound};
 pub(crate) use options::Options;
 use print::Printer;
 use replies::Replies;
@@ -34,7 +35,8 @@ use sequence::SequenceTracker;
 pub(crate) fn run(options: &Options) -> Outcome {
     let address: Address = options.address.parse().map_err(Failure::address)?;
     let connect = options.connection.connect()?;
-    let plan = address.plan(Role::Receiver)?;
+    let mut plan = address.plan(Role::Receiver)?;
+    plan.capabilities.extend(options.print_lost_groups.then_some(LostGroups::CAPABILITY));
     let ready = options.ready_address.as_deref().map(str::parse::<Address>).transpose();
     let ready = ready.map_err(Failure::address)?;
     let mut attachment = Attachment::make(&connect, &plan, Role::Receiver)?;
@@ -124,7 +126,10 @@ impl Receiving<'_> {
             if self.pace.is_some() {
                 self.inbound.turn(wait, None)?;
             } else {
-                self.inbound.turn(wait, Some(&mut |arrival| handler.handle(arrival)))?;
+                self.inbound.turn(wait, Some(handler))?;
+            }
+            for lost in self.inbound.take_lost_groups() {
+                self.handler.lost_groups(&lost)?;
             }
             while !self.handler.done
                 && self.pace.is_none_or(|pace| pace.due(self.handler.count) <= Instant::now())
@@ -180,8 +185,7 @@ impl Receiving<'_> {
     }
 }
 
-impl Handler<'_> {
-    /// Handles one message; true if everything received so far is to be acknowledged.
+impl Handle for Handler<'_> {
     fn handle(&mut self, arrival: Arrival<'_>) -> Outcome<inbound::Acknowledge> {
         let bytes = arrival.bytes;
         let sections = section::scan(bytes, &Limits::DEFAULT)
@@ -215,6 +219,11 @@ impl Handler<'_> {
             handled: self.count,
             stop: self.done,
         })
+    }
+
+    fn lost_groups(&mut self, lost: &LostGroups) -> Outcome {
+        print::lost_groups(lost, &mut self.out)?;
+        Ok(())
     }
 }
 

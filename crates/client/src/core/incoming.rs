@@ -1,20 +1,24 @@
 //! Messages on their way in, and the outcomes of those that went out.
 
-use mochila_engine::{LinkId, SessionId, TransferEvent};
+use mochila_engine::{AttachRequest, LinkId, SessionId, TransferEvent};
 use mochila_wire::DeliveryState;
 use tokio::sync::mpsc;
 
 use super::{Core, LinkEnd, answer};
 use crate::command::{DeliveryRef, LinkKey, Reply};
-use crate::delivery::Arrival;
+use crate::delivery::{Arrival, Incoming};
 use crate::error::Error;
 use crate::link_options::CreditMode;
+use crate::lost_groups::{LostGroups, Pending};
 
 /// The receiving end of a link.
 #[derive(Debug)]
 pub(super) struct ReceiverEnd {
-    arrivals: mpsc::UnboundedSender<Result<Arrival, Error>>,
+    arrivals: mpsc::UnboundedSender<Result<Incoming, Error>>,
     credit: CreditMode,
+    wants_lost_groups: bool,
+    /// Lost groups that no message has followed.
+    lost: Option<Pending>,
     /// The delivery of which the last frame is still to come.
     partial: Option<Arrival>,
     /// Deliveries that were put into the handle's buffer, ever.
@@ -45,12 +49,15 @@ pub(super) struct Resolution {
 
 impl ReceiverEnd {
     pub(super) fn new(
-        arrivals: mpsc::UnboundedSender<Result<Arrival, Error>>,
+        arrivals: mpsc::UnboundedSender<Result<Incoming, Error>>,
         credit: CreditMode,
+        request: &AttachRequest,
     ) -> Self {
         Self {
             arrivals,
             credit,
+            wants_lost_groups: request.desired_capabilities.contains(&LostGroups::CAPABILITY),
+            lost: None,
             partial: None,
             arrived: 0,
             taken: 0,
@@ -79,8 +86,24 @@ impl ReceiverEnd {
             && let Some(arrival) = self.partial.take()
         {
             self.arrived += 1;
+            self.lost = None;
             // A handle that is gone detaches the link; until then its messages are not settled.
-            let _ = self.arrivals.send(Ok(arrival));
+            let _ = self.arrivals.send(Ok(Incoming::Message(arrival)));
+        }
+    }
+
+    /// Groups have gone to others.
+    pub(super) fn lost(&mut self, lost: LostGroups) {
+        if !self.wants_lost_groups {
+            return;
+        }
+        let rest = match &self.lost {
+            Some(pending) => pending.add(lost),
+            None => Some(lost),
+        };
+        if let Some(lost) = rest {
+            let pending = self.lost.insert(Pending::new(lost)).clone();
+            let _ = self.arrivals.send(Ok(Incoming::LostGroups(pending)));
         }
     }
 

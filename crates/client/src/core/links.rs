@@ -45,7 +45,7 @@ impl Core {
             TargetArchetype::from(options.target),
         );
         configure(&mut request, options.link);
-        let end = LinkEnd::Receiver(ReceiverEnd::new(arrivals, options.credit));
+        let end = LinkEnd::Receiver(ReceiverEnd::new(arrivals, options.credit, &request));
         self.add_link(
             key,
             LinkRecord {

@@ -2,7 +2,8 @@
 //!
 //! Attaching to a name makes a queue of it. Some names behave specially: `forbidden` is refused,
 //! messages to `rejected` and `released` get that outcome, `echo` answers requests, and `silent`
-//! takes messages and never says what became of them.
+//! takes messages and never says what became of them. A message to `lost` has the connection's
+//! receivers hear that others have the group that it names.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use mochila_engine::{AttachAnswer, Connection, ConnectionConfig, Event, LinkId, Mechanism};
 use mochila_wire::message::{Message, MessageId};
 use mochila_wire::performative::{Attach, ReceiverSettleMode, Role, SenderSettleMode};
-use mochila_wire::{AmqpError, DeliveryState, Encode, Now, TargetArchetype, condition};
+use mochila_wire::{AmqpError, DeliveryState, Encode, Map, Now, TargetArchetype, Value, condition};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -214,6 +215,7 @@ impl Served {
 
     fn attach(&mut self, link: LinkId, peer: &Attach) {
         let mut answer = AttachAnswer::echo(peer);
+        answer.offered_capabilities.clone_from(&peer.desired_capabilities);
         let dynamic =
             || format!("temporary-{}", self.shared.dynamic.fetch_add(1, Ordering::SeqCst));
         if answer.snd_settle_mode == SenderSettleMode::Mixed && peer.role == Role::Receiver {
@@ -264,6 +266,7 @@ impl Served {
             }
             "released" => return Some(DeliveryState::Released),
             "silent" => return None,
+            "lost" => self.tell_lost(&bytes),
             "echo" => {
                 let mut message = Message::decode(&bytes).unwrap();
                 let properties = message.properties_mut();
@@ -278,6 +281,15 @@ impl Served {
             queue => self.shared.put(queue, bytes),
         }
         Some(DeliveryState::Accepted)
+    }
+
+    fn tell_lost(&mut self, bytes: &[u8]) {
+        let message = Message::decode(bytes).unwrap();
+        let group = message.body.as_value().cloned().unwrap();
+        let properties = Map::new().with("lost-groups", Value::List(vec![group]));
+        for link in self.outgoing.keys() {
+            self.engine.tell(*link, properties.clone());
+        }
     }
 
     fn pump(&mut self) {

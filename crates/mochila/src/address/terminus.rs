@@ -21,6 +21,8 @@ pub(crate) struct AttachPlan {
     pub(crate) snd_settle_mode: SenderSettleMode,
     pub(crate) source: Source,
     pub(crate) target: Target,
+    /// What the peer has to be able to do.
+    pub(crate) capabilities: Vec<Symbol>,
     /// What is bound when the node is there, and stays bound.
     pub(crate) node_bindings: Vec<Binding>,
     /// What the peer binds as long as the link is there.
@@ -125,6 +127,7 @@ impl Address {
             },
             source,
             target,
+            capabilities: Vec::new(),
             node_bindings: if create || temporary { node.bindings } else { Vec::new() },
             link_bindings: link.bindings,
             assertion,

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use mochila_client::Error;
 use mochila_client::driver::Wait;
+use mochila_client::{Error, LostGroups};
 use mochila_engine::{Connection, Event, SessionId, TransferEvent};
 use mochila_wire::performative::Role;
 
@@ -28,6 +28,8 @@ pub(super) struct Inbound {
     replies: ReplyEvents,
     /// The transactions in which messages are accepted.
     transacting: Option<Transacting>,
+    /// Groups that others have now, while nothing is handled as it arrives.
+    lost_groups: Vec<LostGroups>,
 }
 
 /// What has arrived.
@@ -93,8 +95,14 @@ enum Draining {
     Done,
 }
 
-/// What is called for each message as it arrives.
-pub(super) type Handle<'a> = &'a mut dyn FnMut(Arrival<'_>) -> Outcome<Acknowledge>;
+/// What is done with what arrives, as it arrives.
+pub(super) trait Handle {
+    /// Handles one message.
+    fn handle(&mut self, arrival: Arrival<'_>) -> Outcome<Acknowledge>;
+
+    /// Others have groups of messages now that were here.
+    fn lost_groups(&mut self, lost: &LostGroups) -> Outcome;
+}
 
 impl Inbound {
     pub(super) fn new(
@@ -112,6 +120,7 @@ impl Inbound {
             draining: Draining::No,
             replies: ReplyEvents::default(),
             transacting: None,
+            lost_groups: Vec::new(),
         }
     }
 
@@ -212,6 +221,15 @@ impl Inbound {
         self.intake.waiting.pop_front()
     }
 
+    fn wants_lost_groups(&self) -> bool {
+        self.plan.capabilities.contains(&LostGroups::CAPABILITY)
+    }
+
+    /// What was heard of lost groups while nothing was handled.
+    pub(super) fn take_lost_groups(&mut self) -> Vec<LostGroups> {
+        std::mem::take(&mut self.lost_groups)
+    }
+
     /// A message that waited was handled.
     pub(super) fn handled(&mut self, acknowledge: Acknowledge, delivery_id: u32) {
         self.intake.handled(delivery_id);
@@ -225,10 +243,12 @@ impl Inbound {
 
     /// Waits for something to happen. Messages go to `handle`, or wait to be taken: those that come
     /// while the next transaction has still to begin, or if there is no `handle`.
-    pub(super) fn turn(&mut self, wait: Wait, mut handle: Option<Handle<'_>>) -> Outcome {
+    pub(super) fn turn(&mut self, wait: Wait, mut handle: Option<&mut dyn Handle>) -> Outcome {
+        let wants_lost_groups = self.wants_lost_groups();
         let Attachment { driver, session, link, .. } = &mut self.attachment;
         let (link, session) = (*link, *session);
         let (intake, draining, replies) = (&mut self.intake, &mut self.draining, &mut self.replies);
+        let lost_groups = &mut self.lost_groups;
         let transacting = &mut self.transacting;
         let control = transacting.as_ref().map(Transacting::control);
         let mut answers = Vec::new();
@@ -241,7 +261,9 @@ impl Inbound {
                     let may_handle = intake.waiting.is_empty()
                         && transacting.as_ref().is_none_or(Transacting::is_open);
                     let acknowledge = match &mut handle {
-                        Some(handle) if may_handle => intake.handle(&transfer, bytes, *handle),
+                        Some(handle) if may_handle => {
+                            intake.handle(&transfer, bytes, &mut **handle)
+                        }
                         _ => {
                             intake.keep(&transfer, bytes);
                             return Ok(());
@@ -267,6 +289,17 @@ impl Inbound {
                             failed = Some(failure);
                             stopped = true;
                         }
+                    }
+                }
+                Event::FlowProperties { link: flowed, properties } if flowed == link => {
+                    // Of groups that have gone to others nothing waits to be handled here.
+                    let lost = LostGroups::among(&properties);
+                    match (lost.filter(|_| wants_lost_groups), &mut handle) {
+                        (Some(lost), Some(handle)) => {
+                            failed = handle.lost_groups(&lost).err().or(failed.take());
+                        }
+                        (Some(lost), None) => lost_groups.push(lost),
+                        (None, _) => {}
                     }
                 }
                 Event::PeerFlow { link: flowed } if flowed == link => {
@@ -360,6 +393,10 @@ impl Inbound {
         self.intake = Intake::default();
         self.draining = Draining::No;
         self.replies = ReplyEvents { lost: true, ..ReplyEvents::default() };
+        if self.wants_lost_groups() {
+            // To the broker this is somebody else now, and others may have any group.
+            self.lost_groups.push(LostGroups::UNNAMED);
+        }
         Ok(())
     }
 }
@@ -370,19 +407,19 @@ impl Intake {
         &mut self,
         transfer: &TransferEvent,
         bytes: &[u8],
-        handle: Handle<'_>,
+        handle: &mut dyn Handle,
     ) -> Outcome<Option<Acknowledge>> {
         if self.clock.read_ns == 0 {
             self.clock.read_ns = now_ns();
         }
         if transfer.is_whole() {
             let arrival = Arrival { bytes: &bytes[transfer.payload()], clock: self.clock };
-            let acknowledge = handle(arrival)?;
+            let acknowledge = handle.handle(arrival)?;
             self.handled(transfer.delivery_id);
             return Ok(Some(acknowledge));
         }
         let Some(stored) = self.complete(transfer, bytes) else { return Ok(None) };
-        let acknowledge = handle(stored.as_ref())?;
+        let acknowledge = handle.handle(stored.as_ref())?;
         self.handled(stored.delivery_id);
         Ok(Some(acknowledge))
     }

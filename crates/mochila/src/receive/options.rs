@@ -60,6 +60,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "yes|no", action = ArgAction::Set, value_parser = yes_no,
           default_value = "no")]
     pub(crate) print_headers: bool,
+    /// Print a line when message groups go from this receiver to others
+    #[arg(long, value_name = "yes|no", require_equals = true, action = ArgAction::Set,
+          value_parser = yes_no, default_value = "no", hide_default_value = true)]
+    pub(crate) print_lost_groups: bool,
     /// Accepted and ignored: use reconnect-urls in the connection options
     #[arg(long, value_name = "yes|no", require_equals = true, action = ArgAction::Set,
           value_parser = yes_no, default_value = "no", hide_default_value = true)]

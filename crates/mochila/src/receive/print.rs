@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
+use mochila_client::LostGroups;
 use mochila_wire::message::{Body, Header, Message};
 use mochila_wire::{Sections, Value};
 
 use super::options::Options;
 use crate::failure::{Failure, Outcome};
-use crate::text::{type_name, value_text};
+use crate::text::{one_line, type_name, value_text};
 
 /// Prints headers and content as the options say.
 #[derive(Debug)]
@@ -66,6 +67,14 @@ impl Printer {
             print_body(&message.body, false, saved)?;
         }
         Ok(())
+    }
+}
+
+/// Says which message groups have gone to other receivers.
+pub(super) fn lost_groups(lost: &LostGroups, out: &mut impl Write) -> std::io::Result<()> {
+    match lost.names() {
+        Some(names) => writeln!(out, "Lost groups: {}", one_line(&names.join(", "))),
+        None => writeln!(out, "Lost groups, which are not named"),
     }
 }
 

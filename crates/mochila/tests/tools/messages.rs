@@ -1,7 +1,7 @@
 //! What `send` and `receive` do with messages.
 
-use std::io::Write;
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
 
 use crate::broker::{Broker, finished, scratch};
 
@@ -10,13 +10,68 @@ fn messages_of_a_receiver_that_was_killed_are_marked_as_delivered_before() {
     let broker = Broker::start();
     broker.ok("send -a marked -m 3");
     let mut killed = broker.start_tool("receive -a marked -f --ack-frequency 0");
-    let mut line = String::new();
-    let mut out = std::io::BufReader::new(killed.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    lines(&mut killed)();
     killed.kill().unwrap();
     killed.wait().unwrap();
     let received = broker.ok("receive -a marked -m 3 --timeout 10 --print-headers yes");
     assert_eq!(received.matches("Redelivered").count(), 3, "{received}");
+}
+
+/// The lines that a tool prints, one at each call.
+fn lines(tool: &mut Child) -> impl FnMut() -> String + use<> {
+    let mut out = BufReader::new(tool.stdout.take().unwrap());
+    move || {
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        line
+    }
+}
+
+#[test]
+fn a_receiver_that_has_come_back_may_have_lost_any_group() {
+    let broker = Broker::start();
+    let port = broker.server.port();
+    let reconnect = "--connection-options '{reconnect: true, reconnect-interval-max: 0.05}'";
+    let mut receiver =
+        broker.start_tool(&format!("receive -a q -f --print-lost-groups {reconnect}"));
+    let mut line = lines(&mut receiver);
+    broker.ok("send -a q --content-string before");
+    assert_eq!(line(), "before\n");
+    broker.server.stop();
+    let again = Broker::start_on(port);
+    assert_eq!(line(), "Lost groups, which are not named\n");
+    again.ok("send -a q --content-string after");
+    assert_eq!(line(), "after\n");
+    receiver.kill().unwrap();
+    receiver.wait().unwrap();
+}
+
+#[test]
+fn a_receiver_prints_which_of_its_groups_have_gone_to_others() {
+    let broker = Broker::start();
+    broker.ok(
+        "config add queue q --group-header=g --shared-groups --argument qpid.group_rebalance=1",
+    );
+    let mut first = broker.start_tool("receive -a q -f --print-lost-groups");
+    let mut line = lines(&mut first);
+    broker.ok("send -a q -P g=x --content-string one");
+    assert_eq!(line(), "one\n");
+    let mut second = broker.start_tool("receive -a q -f");
+    // Groups are shared out again, so the other one gets it sooner or later. Of each message this
+    // one prints a line: what is in it, or that the other one has got it.
+    let mut heard = String::from("more\n");
+    for _ in 0..1_000 {
+        if heard != "more\n" {
+            break;
+        }
+        broker.ok("send -a q -P g=x --content-string more");
+        heard = line();
+    }
+    assert_eq!(heard, "Lost groups: x\n");
+    for tool in [&mut first, &mut second] {
+        tool.kill().unwrap();
+        tool.wait().unwrap();
+    }
 }
 
 #[test]

@@ -160,15 +160,11 @@ impl Node {
                 }
             }
         };
-        let bound = self.bind_subscription(now, &queue, &binding, at);
-        match bound {
-            Ok(woken) => wakeups.merge(woken),
-            Err(error) => {
-                if is_new {
-                    wakeups.merge(queue.delete(DeleteIf::default()).unwrap_or_default());
-                }
-                return Err(error);
+        if let Err(error) = self.bind_subscription(now, &queue, &binding, at, wakeups) {
+            if is_new {
+                wakeups.merge(queue.delete(DeleteIf::default()).unwrap_or_default());
             }
+            return Err(error);
         }
         Ok((queue, binding, is_new))
     }
@@ -180,7 +176,8 @@ impl Node {
         queue: &Arc<SharedQueue>,
         wanted: &WantedBinding,
         at: &ExchangeAt<'_>,
-    ) -> Result<Wakeups, AmqpError> {
+        wakeups: &mut Wakeups,
+    ) -> Result<(), AmqpError> {
         let bind = || {
             let bound = at.exchange.bind(now, queue, &wanted.key, wanted.arguments.clone());
             bound.map(|(_, wakeups)| wakeups).map_err(|error| error.to_amqp())
@@ -188,20 +185,20 @@ impl Node {
         let bound = at.exchange.binding(queue, &wanted.key);
         if bound.is_some_and(|bound| *bound.arguments() == wanted.arguments) {
             // It may be there for another link alone, and is the subscription's from now on.
-            return bind();
+            wakeups.merge(bind()?);
+            return Ok(());
         }
         if queue.statistics().consumer_count > 0 {
             let text = format!("'{}' is in use as another subscription", queue.name());
             return Err(AmqpError::new(condition::RESOURCE_LOCKED, text));
         }
-        let mut wakeups = Wakeups::new();
         for exchange in self.broker.exchanges_of(queue) {
             for binding in exchange.bindings_of(queue) {
                 wakeups.merge(exchange.unbind(queue, binding.key()).unwrap_or_default());
             }
         }
         wakeups.merge(bind()?);
-        Ok(wakeups)
+        Ok(())
     }
 }
 

@@ -12,8 +12,7 @@ use mochila_wire::Now;
 impl SharedQueue {
     /// Adds a consumer. It is idle until it takes for the first time.
     pub fn subscribe(&self, now: Now, options: ConsumerOptions) -> Result<ConsumerId, QueueError> {
-        // A consumer that is new wakes nobody.
-        self.visit(|queue| queue.subscribe(now, self.name(), options)).0
+        self.visit_and_wake(|queue| queue.subscribe(now, self.name(), options))
     }
 
     /// Removes a consumer; what it holds is released.

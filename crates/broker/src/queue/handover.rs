@@ -72,7 +72,7 @@ impl SharedQueue {
     /// Groups that a consumer has lost, for one that has asked to hear of them and cannot take
     /// anything now; whoever takes hears of them as it takes.
     pub fn take_lost_groups(&self, id: ConsumerId) -> Option<Box<LostGroups>> {
-        self.visit(|queue| queue.take_lost_groups(id)).0
+        self.visit_and_wake(|queue| queue.take_lost_groups(id))
     }
 }
 

@@ -156,14 +156,13 @@ impl SharedQueue {
 
     /// Adds a producer.
     pub fn attach_producer(&self, now: Now, waker: Waker) -> Result<ProducerId, QueueError> {
-        // A producer that is new wakes nobody.
-        self.visit(|queue| queue.attach_producer(now, &self.name, waker)).0
+        self.visit_and_wake(|queue| queue.attach_producer(now, &self.name, waker))
     }
 
     /// Adds a producer that is no link of the queue, and does not keep it in use: one that sends to
     /// an exchange, or to many queues.
     pub fn attach_guest(&self, waker: Waker) -> Result<ProducerId, QueueError> {
-        self.visit(|queue| queue.attach_guest(&self.name, waker)).0
+        self.visit_and_wake(|queue| queue.attach_guest(&self.name, waker))
     }
 
     /// Removes a producer.
@@ -194,15 +193,14 @@ impl SharedQueue {
         let defaults = node.map(|node| *node.defaults()).unwrap_or_default();
         let terms = Terms::of(&settings, &defaults)?;
         let is_screened = terms.screen.is_some();
-        let (result, wakeups) = self.visit(|queue| {
+        self.try_visit(|queue| {
             queue.set_settings(now, &self.name, settings, &defaults, terms)?;
             queue.set_alternate(alternate);
             // Relaxed: what is sent meanwhile is looked at again under the lock.
             self.is_named.store(queue.naming().is_some(), Ordering::Relaxed);
             self.is_screened.store(is_screened, Ordering::Relaxed);
             Ok(())
-        });
-        result.map(|()| wakeups)
+        })
     }
 
     /// Arranges the messages of an ordinary queue as is asked for, if it has none yet; one that has
@@ -225,8 +223,7 @@ impl SharedQueue {
 
     /// Deletes the queue, and the messages with it.
     pub fn delete(&self, condition: DeleteIf) -> Result<Wakeups, QueueError> {
-        let (result, wakeups) = self.visit(|queue| queue.delete(&self.name, condition));
-        result.map(|()| wakeups)
+        self.try_visit(|queue| queue.delete(&self.name, condition))
     }
 
     /// Does what is due by time: messages expire, a queue that nobody uses goes.
@@ -287,6 +284,29 @@ impl SharedQueue {
         let aftermath = Aftermath::of(&mut queue);
         drop(queue);
         (result, self.follow(aftermath))
+    }
+
+    /// Changes something for whoever has no use for wake-ups. The change itself may call nobody, but
+    /// every visit takes along who waits for something else: for the node's memory, or to be shown
+    /// messages. They are told at once, so that none is forgotten.
+    pub(super) fn visit_and_wake<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> T {
+        let (result, wakeups) = self.visit(change);
+        wakeups.perform();
+        result
+    }
+
+    /// Changes something, or is refused that; then those are told at once who can go on all the same.
+    fn try_visit(
+        &self,
+        change: impl FnOnce(&mut Queue) -> Result<(), QueueError>,
+    ) -> Result<Wakeups, QueueError> {
+        match self.visit(change) {
+            (Ok(()), wakeups) => Ok(wakeups),
+            (Err(error), wakeups) => {
+                wakeups.perform();
+                Err(error)
+            }
+        }
     }
 
     /// The queue, locked for a transaction that changes others in the same step.

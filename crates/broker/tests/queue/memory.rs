@@ -56,6 +56,52 @@ fn memory_that_another_queue_gives_back_lets_producers_go_on() {
 }
 
 #[test]
+fn whoever_waits_for_memory_goes_on_whatever_somebody_does_when_it_has_come_back() {
+    type Occasion = (&'static str, fn(&mut QueueBench));
+    let occasions: [Occasion; 7] = [
+        ("a consumer comes", |other| {
+            other.consumer();
+        }),
+        ("a consumer is refused", |other| {
+            assert!(other.try_subscribe(|options| options.exclusive = true).is_err());
+        }),
+        ("a producer comes", |other| {
+            other.producer();
+        }),
+        ("a guest comes", |other| {
+            let (waker, _) = other.waker();
+            other.queue.attach_guest(waker).unwrap();
+        }),
+        ("it is not deleted", |other| {
+            let condition = DeleteIf { unused: true, ..DeleteIf::default() };
+            assert!(other.queue.delete(condition).is_err());
+        }),
+        ("it is not changed", |other| {
+            let settings = QueueSettings { priorities: Some(5), ..QueueSettings::default() };
+            assert!(other.queue.set_settings(other.now, settings).is_err());
+        }),
+        ("somebody asks for groups that it has lost", |other| {
+            let consumer = other.consumer();
+            assert_eq!(other.queue.take_lost_groups(consumer.id), None);
+        }),
+    ];
+    for (what, happens) in occasions {
+        let mut bench = QueueBench::with(tight(100_000), QueueSettings::default());
+        let producer = bench.producer();
+        let mut other = bench.beside("other", QueueSettings::default());
+        other.consumer();
+        other.send(&["so that it is not empty"]);
+        let budget = Arc::clone(bench.broker.budget());
+        let rest = budget.reserve(100_000 - budget.used()).unwrap();
+        assert_eq!(bench.grant(producer, 5), 0, "{what}");
+        drop(rest);
+        happens(&mut other);
+        bench.pass(0);
+        assert_eq!(bench.woken(), [producer.key], "{what}");
+    }
+}
+
+#[test]
 fn a_queue_counts_as_stopped_before_a_sender_comes_that_would_get_nothing() {
     let bench = QueueBench::with(tight(100_000), QueueSettings::default());
     assert_eq!(bench.statistics().memory_stopped, 0);

@@ -87,8 +87,10 @@ pub(crate) fn create(scope: &Scope<'_>, request: &Request) -> Result<Answer, Err
         .ok_or_else(|| Error::NotFound(format!("there is no queue {}", quoted(&wanted.queue))))?;
     let bound = exchange.bind(scope.now, &queue, &wanted.key, wanted.arguments);
     let (_, wakeups) = bound.map_err(|error| exchange_error(&error))?;
-    let binding = exchange.binding(&queue, &wanted.key);
-    let binding = binding.ok_or_else(|| Error::NotFound("it has been unbound again".into()))?;
+    let Some(binding) = exchange.binding(&queue, &wanted.key) else {
+        wakeups.perform();
+        return Err(Error::NotFound("it has been unbound again".into()));
+    };
     let object = Object::Binding(BindingAt::of(ExchangeAt::Named(exchange), &binding));
     Ok(Answer { wakeups, ..Answer::new(Success::Created, object.attributes(scope)) })
 }

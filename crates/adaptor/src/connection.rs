@@ -132,10 +132,7 @@ impl Connection {
     /// for the rest of its message.
     fn held_until_ms(&self, id: LinkId) -> Option<u64> {
         let End::Incoming(incoming) = &self.links.get(id)?.end else { return None };
-        let goes_on_ms = match &incoming.destination {
-            Destination::Anonymous(relay) => relay.next_timeout_ms(),
-            _ => None,
-        };
+        let goes_on_ms = incoming.destination.goes_on_ms();
         let partial = incoming.partial.as_ref();
         let given_up_ms = partial.and_then(|partial| partial.given_up_ms(&self.node.settings));
         [goes_on_ms, given_up_ms, incoming.credit.lent_until_ms].into_iter().flatten().min()

@@ -71,7 +71,9 @@ impl Connection {
         let credit = &incoming.credit;
         let is_backed = !incoming.destination.keeps_messages()
             || credit.claim.covers(left, credit.in_memory(&self.node.settings));
-        if (left <= credit.granted / 2 || !is_backed)
+        // Its transaction may have let it go on before its time came.
+        let is_due = incoming.destination.goes_on_ms().is_some_and(|at_ms| at_ms <= now.mono_ms);
+        if (left <= credit.granted / 2 || !is_backed || is_due)
             && let Some(granted) = self.allowance(now, id, 0, scratch)
             && (granted > left || granted < left && !is_backed)
         {

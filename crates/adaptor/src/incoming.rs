@@ -342,6 +342,14 @@ impl Destination {
         }
     }
 
+    /// When its sender goes on although it is held back, if it is.
+    pub(crate) fn goes_on_ms(&self) -> Option<u64> {
+        match self {
+            Destination::Anonymous(relay) => relay.next_timeout_ms(),
+            _ => None,
+        }
+    }
+
     /// Whether its sender understands that something is rejected.
     pub(crate) fn may_reject(&self) -> bool {
         !matches!(self, Destination::Coordinator { may_reject: false })

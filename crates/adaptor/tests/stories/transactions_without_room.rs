@@ -154,6 +154,29 @@ fn a_sender_to_an_exchange_or_to_any_address_goes_on_too() {
 }
 
 #[test]
+fn a_sender_to_any_address_that_goes_on_is_left_alone_when_its_time_has_come() {
+    let mut bench = small_queue("q");
+    let client = bench.client();
+    let (controller, id) = begin(&mut bench, client);
+    let sender = bench
+        .attach(client, AttachRequest::sender("any", Source::default(), Target::default().into()));
+    let mut message = text("m");
+    message.properties_mut().to = Some("q".into());
+    let bytes = message.to_bytes();
+    for _ in 0..8 {
+        bench.post_within(sender, &id, &bytes, false);
+        bench.run();
+    }
+    assert!(bench.credit(sender) > 0, "it has credit, although the queue would hold it back");
+    bench.advance(10_000);
+    bench.post_within(sender, &id, &bytes, false);
+    bench.run();
+    assert_eq!(bench.states(sender), vec![accepted(&id); 9]);
+    bench.commit(controller, &id);
+    assert_eq!(bench.depth("q"), 9);
+}
+
+#[test]
 fn transactions_that_share_the_memory_wait_for_each_other_and_are_not_rejected() {
     let mut bench = Bench::with(|setup| setup.broker.memory_limit_bytes = 8 << 20);
     let client = bench.client();

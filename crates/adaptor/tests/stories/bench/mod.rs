@@ -128,8 +128,12 @@ impl Bench {
     /// Lets time pass: deadlines are met when they come.
     pub(crate) fn advance(&mut self, ms: u64) {
         let end = self.now.mono_ms + ms;
+        let (mut at_ms, mut rounds) = (self.now.mono_ms, 0);
         loop {
             self.run();
+            rounds = if self.now.mono_ms > at_ms { 0 } else { rounds + 1 };
+            assert!(rounds < 1_000, "a deadline that has come stays where it is");
+            at_ms = self.now.mono_ms;
             let own = self.node.broker.next_timeout_ms();
             let next = self.seats.iter().filter_map(Seat::next_timeout_ms).chain(own).min();
             let Some(next) = next.filter(|next| *next <= end) else { break };

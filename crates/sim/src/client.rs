@@ -317,8 +317,8 @@ impl Client {
     /// A link is gone, with what its actor had under way.
     fn link_lost(&mut self, connection: ConnectionNo, index: usize, scene: &mut Scene<'_>) {
         let link = &mut self.links[index];
-        let pause_ms = scene.random.between(0, 100);
-        link.place = Place::Apart { from_ms: scene.now.mono_ms + pause_ms };
+        let from_ms = scene.now.mono_ms + scene.random.between(0, 100);
+        link.place = Place::Apart { from_ms };
         match &mut link.actor {
             Actor::Sender(sender) => sender.lost(scene.ledger),
             Actor::Receiver(receiver) => receiver.lost(connection, scene.ledger),
@@ -326,7 +326,8 @@ impl Client {
             Actor::Asker(asker) => asker.lost(),
             Actor::Controller(controller) => controller.lost(scene.ledger),
         }
-        self.act_ms = self.act_ms.or(Some(scene.now.mono_ms + pause_ms));
+        // It may have meant to rest for longer.
+        self.act_ms = self.act_ms.into_iter().chain([from_ms]).min();
     }
 
     /// The connection is gone.

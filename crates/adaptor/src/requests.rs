@@ -54,18 +54,40 @@ impl Connection {
     }
 
     /// Sends a response where it is wanted; an error if there is no room for it, not even for a
-    /// sentence.
+    /// sentence. Those that nobody gets are counted.
     fn tell(&self, now: Now, response: Response, scratch: &mut Scratch) -> Result<(), AmqpError> {
         let Some(reply_to) = response.reply_to else { return Ok(()) };
-        let Some(queue) = self.reply_queue_named(&reply_to) else {
-            tracing::debug!(reply_to, "nobody waits for a response of $management");
-            return Ok(());
+        let told = match self.reply_queue_named(&reply_to) {
+            Some(queue) => self.enqueue_response(now, &queue, response.message, scratch),
+            None => {
+                self.warn_of_address(now, &reply_to);
+                self.node.management.note_lost_response();
+                return Ok(());
+            }
         };
+        told.inspect_err(|_| self.node.management.note_lost_response())
+    }
+
+    /// Whoever asked has not asked to be told of it, so operators are.
+    fn warn_of_address(&self, now: Now, reply_to: &str) {
+        if let Some(more) = self.node.broker.rations().take(Remark::ResponseUnaddressed, now) {
+            let peer = &self.record.peer_address;
+            tracing::warn!(%peer, reply_to, "nobody has the address that an answer of $management is for{more}");
+        }
+    }
+
+    fn enqueue_response(
+        &self,
+        now: Now,
+        queue: &SharedQueue,
+        message: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<(), AmqpError> {
         let mut builder = BatchBuilder::new();
         builder.set_origin(Origin { connection: 0, time_ms: now.wall_ms });
-        let sections = section::scan(&response.message, &self.node.settings.limits);
+        let sections = section::scan(&message, &self.node.settings.limits);
         let sections = sections.unwrap_or_default();
-        builder.push_owned(response.message, &sections, MessageMeta::default());
+        builder.push_owned(message, &sections, MessageMeta::default());
         let batch = builder.finish_for_operator(self.node.broker.budget()).map_err(|over| {
             if let Some(more) = self.node.broker.rations().take(Remark::ResponseDropped, now) {
                 tracing::warn!(%over, "a response of $management was dropped{more}");

@@ -29,6 +29,8 @@ pub enum Remark {
     TransactionTimedOut,
     /// There is no memory for a response of `$management`.
     ResponseDropped,
+    /// Nobody has the address that a response of `$management` is for.
+    ResponseUnaddressed,
     /// There is no file for a large message.
     NoFile,
     /// A large message cannot be read from its file.
@@ -65,7 +67,8 @@ impl Remark {
             Remark::ConnectionRefused
             | Remark::ConnectionUnwatched
             | Remark::EventsLost
-            | Remark::NoFile => Measure { lines: 1, ms: MINUTE_MS },
+            | Remark::NoFile
+            | Remark::ResponseUnaddressed => Measure { lines: 1, ms: MINUTE_MS },
             // Enough for whoever counts them by the log.
             _ => Measure { lines: 120, ms: MINUTE_MS },
         }

@@ -416,7 +416,7 @@ impl Counter {
         self.set(self.get().wrapping_add(value));
     }
 
-    fn add_shared(&self, value: u64) {
+    pub(crate) fn add_shared(&self, value: u64) {
         // Relaxed: as above.
         self.0.fetch_add(value, Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
 //! The node `$management`.
 
 use crate::describe::describe;
-use crate::directory::Directory;
+use crate::directory::{Counter, Directory};
 use crate::error::{Error, quoted};
 use crate::kind::{KINDS, Kind};
 use crate::logging::Logging;
@@ -21,6 +21,7 @@ pub struct Management {
     facts: NodeFacts,
     started: Now,
     logging: OnceLock<Arc<dyn Logging>>,
+    responses_lost: Counter,
 }
 
 /// What a node knows about itself and does not change.
@@ -37,8 +38,14 @@ pub struct NodeFacts {
 impl Management {
     /// Management of a node that starts now.
     pub fn new(broker: Arc<Broker>, facts: NodeFacts, now: Now) -> Management {
-        let directory = Directory::default();
-        Management { broker, directory, facts, started: now, logging: OnceLock::new() }
+        Management {
+            broker,
+            directory: Directory::default(),
+            facts,
+            started: now,
+            logging: OnceLock::new(),
+            responses_lost: Counter::default(),
+        }
     }
 
     /// From now on operators can ask this one what is logged, and change it; the first one counts.
@@ -49,6 +56,16 @@ impl Management {
     /// Who is connected.
     pub fn directory(&self) -> &Directory {
         &self.directory
+    }
+
+    /// A response could not be brought where it was to go.
+    pub fn note_lost_response(&self) {
+        self.responses_lost.add_shared(1);
+    }
+
+    /// Responses that could not be brought where they were to go.
+    pub fn responses_lost(&self) -> u64 {
+        self.responses_lost.get()
     }
 
     /// Carries out a request of a user. Whatever is wrong with it, there is a response: errors are a status.

@@ -1,7 +1,7 @@
 //! What peers leave in the log.
 
 use crate::bench::raw::{receiving, sending};
-use crate::bench::{Bench, Raw, bytes_of};
+use crate::bench::{Bench, Raw, bytes_of, text};
 use mochila_broker::DeleteIf;
 use mochila_wire::Symbol;
 use mochila_wire::performative::{Attach, Open};
@@ -109,6 +109,29 @@ fn containers_that_come_a_second_time_leave_some_lines_and_their_number() {
     expect_bounded("the container is connected already", |bench| {
         let _: [Raw; 2] = [bench.raw_open(alone()), bench.raw_open(alone())];
     });
+}
+
+#[test]
+fn answers_of_management_that_nobody_can_get_leave_one_line_a_minute() {
+    let (lines, _guard) = Lines::collect();
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let requests = bench.sender(client, "$management");
+    let ask = |bench: &mut Bench| {
+        for _ in 0..3 {
+            let mut request = text("");
+            request.set_application_property("operation", "QUERY");
+            request.properties_mut().reply_to = Some("no\nbody".into());
+            bench.send(requests, &request);
+        }
+        lines.take().into_iter().filter(|line| line.contains("answer")).collect::<Vec<_>>()
+    };
+    let first = ask(&mut bench);
+    assert_eq!(first.len(), 1, "{first:?}");
+    assert!(first[0].contains("WARN") && first[0].contains("no\\nbody"), "{first:?}");
+    bench.advance(60_000);
+    let next = ask(&mut bench);
+    assert!(next.len() == 1 && next[0].contains("(2 more like it"), "{next:?}");
 }
 
 #[test]

@@ -288,6 +288,28 @@ fn two_links_from_management_of_one_connection_need_two_addresses() {
 }
 
 #[test]
+fn an_answer_that_nobody_can_get_is_counted() {
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let requests = bench.sender(client, "$management");
+    let replies = own_replies(&mut bench, client, "me");
+    for _ in 0..2 {
+        bench.send(requests, &request("CREATE", "queue", "made", "nobody"));
+        assert_eq!(bench.states(requests), [DeliveryState::Accepted], "it was carried out");
+    }
+    let node = request("READ", "broker", "node", "me");
+    let node = answer_to(&mut bench, requests, replies, &node);
+    assert_eq!(attribute(&node, "responsesLost"), &Value::Ulong(2));
+    bench.create("full", |settings| settings.max_count = Some(1));
+    for _ in 0..2 {
+        bench.send(requests, &query("queue", "full"));
+    }
+    let states = bench.states(requests);
+    assert!(matches!(states[1], DeliveryState::Rejected { .. }), "{states:?}");
+    assert_eq!(bench.node.management.responses_lost(), 3);
+}
+
+#[test]
 fn the_queue_of_responses_goes_with_its_link() {
     let mut bench = Bench::new();
     let client = bench.client();

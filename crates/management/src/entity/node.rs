@@ -58,6 +58,13 @@ const ATTRIBUTES: &[Attribute<()>] = &[
          slow.",
         |(), scope| scope.management.directory().failed_handshakes().into(),
     ),
+    Attribute::new(
+        "responsesLost",
+        "ulong",
+        "Answers of `$management` that nobody has got: no queue, and no link of whoever asked, had \
+         the address they were for, or there was no room for them.",
+        |(), scope| scope.management.responses_lost().into(),
+    ),
     Attribute::new("sessionCount", "ulong", "Sessions there are.", |(), scope| {
         let connections = scope.management.directory().connections();
         count(connections.iter().map(|connection| connection.session_count()).sum())

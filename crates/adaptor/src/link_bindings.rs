@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mochila_broker::exchange::ScopedBinding;
 use mochila_broker::{Exchange, ExchangeError, SharedQueue, Wakeups};
 use mochila_wire::performative::Attach;
-use mochila_wire::{AmqpError, Map, Now, Symbol, Value, condition};
+use mochila_wire::{AmqpError, Encode, Map, Now, Symbol, Value, condition};
 
 use crate::links::End;
 use crate::{Node, refusal};
@@ -128,6 +128,22 @@ pub(crate) fn in_force(bound: &[ScopedBinding]) -> Option<Map> {
     let mut properties = Map::new();
     properties.insert(BINDINGS, Value::List(shown));
     (!bound.is_empty()).then_some(properties)
+}
+
+/// The bindings again, if an answer that lists them fits a frame of the peer's beside what else there
+/// is in it; otherwise they are ended.
+pub(crate) fn expect_to_fit(
+    bound: Vec<ScopedBinding>,
+    frame_bytes: usize,
+    wakeups: &mut Wakeups,
+) -> Result<Vec<ScopedBinding>, AmqpError> {
+    let bytes = in_force(&bound).map_or(0, |properties| properties.to_bytes().len());
+    if bytes <= frame_bytes / 2 {
+        return Ok(bound);
+    }
+    end_all(bound, wakeups);
+    let text = format!("{bytes} bytes of bindings are too many for your frames of {frame_bytes}");
+    Err(refusal::refusal(condition::RESOURCE_LIMIT_EXCEEDED, text))
 }
 
 fn shown(bound: &ScopedBinding) -> Option<Value> {

@@ -125,7 +125,11 @@ impl Connection {
         (end, is_new): (End, bool),
         scratch: &mut Scratch,
     ) -> Result<BoundEnd, AmqpError> {
-        match wanted.bind(now, &self.node, &end, &mut scratch.wakeups) {
+        let frame = self.engine.peer().map_or(0, |peer| peer.max_frame_size);
+        let bound = wanted.bind(now, &self.node, &end, &mut scratch.wakeups).and_then(|bound| {
+            link_bindings::expect_to_fit(bound, frame as usize, &mut scratch.wakeups)
+        });
+        match bound {
             Ok(bindings) => Ok(BoundEnd { end, bindings }),
             Err(error) => {
                 self.leave_node(now, end, is_new, scratch);

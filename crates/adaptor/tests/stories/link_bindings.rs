@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, Client, Link, text};
 use mochila_broker::ExchangeSettings;
-use mochila_engine::AttachRequest;
+use mochila_engine::{AttachRequest, ConnectionConfig};
 use mochila_wire::terminus::TerminusExpiryPolicy;
 use mochila_wire::{AmqpError, Map, Source, Symbol, Target, Value, condition};
 
@@ -229,6 +229,22 @@ fn a_link_whose_binding_cannot_be_made_is_refused_with_the_reason_and_leaves_not
     let odd = bench.attach(client, request);
     assert_eq!(bench.detach_error(odd).condition, condition::INVALID_FIELD);
     bench.expect_nothing_left();
+}
+
+#[test]
+fn a_link_is_refused_whose_bindings_the_peer_could_not_hear_of_in_a_frame() {
+    let mut bench = Bench::new();
+    let small = ConnectionConfig { max_frame_size: 512, ..ConnectionConfig::new("small") };
+    let client = bench.client_with(small);
+    bench.create(&"q".repeat(200), |_| {});
+    let long = Source::at("q".repeat(200));
+    let refused = receiver(&mut bench, client, long, &[to("amq.topic", "a"), to("amq.topic", "b")]);
+    let error = bench.detach_error(refused);
+    assert_eq!(error.condition, condition::RESOURCE_LIMIT_EXCEEDED);
+    assert!(error.description.unwrap_or_default().contains("frame"));
+    assert_eq!(count(&bench, "amq.topic"), 0);
+    let taken = receiver(&mut bench, client, Source::at("q"), &[to("amq.topic", "a")]);
+    assert_eq!(in_force(&mut bench, taken).len(), 1);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use mochila_wire::performative::{ReceiverSettleMode, SenderSettleMode};
 use mochila_wire::{Map, Source, Symbol, Target};
 
+use crate::link_binding::LinkBinding;
 use crate::lost_groups::LostGroups;
 
 /// What both kinds of link can choose (part 2, section 2.7.3).
@@ -94,6 +95,14 @@ impl SenderOptions {
         self.link.name = Some(name.into());
         self
     }
+
+    /// The same with something bound as long as the link is there. A broker that does not know how
+    /// answers without the property [`LinkBinding::PROPERTY`].
+    #[must_use]
+    pub fn bind(mut self, binding: LinkBinding) -> Self {
+        binding.add_to(&mut self.link.properties);
+        self
+    }
 }
 
 impl Default for SenderOptions {
@@ -152,6 +161,14 @@ impl ReceiverOptions {
     #[must_use]
     pub fn browse(mut self) -> Self {
         self.source.distribution_mode = Some(Symbol::from_static("copy"));
+        self
+    }
+
+    /// The same with something bound as long as the link is there. A broker that does not know how
+    /// answers without the property [`LinkBinding::PROPERTY`].
+    #[must_use]
+    pub fn bind(mut self, binding: LinkBinding) -> Self {
+        binding.add_to(&mut self.link.properties);
         self
     }
 }

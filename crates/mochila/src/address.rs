@@ -7,7 +7,7 @@ mod terminus;
 
 use mochila_wire::{Map, Value};
 
-pub(crate) use bindings::{Binding, LINK_BINDINGS};
+pub(crate) use bindings::Binding;
 pub(crate) use parser::{Malformed, guess, parse_options};
 pub(crate) use terminus::{Answer, AttachPlan};
 

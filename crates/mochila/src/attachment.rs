@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use mochila_client::Error;
 use mochila_client::driver::Driver;
+use mochila_client::{Error, LinkBinding};
 use mochila_engine::{AttachRequest, LinkId, SessionId};
 use mochila_wire::performative::{Attach, Role};
 use mochila_wire::{Symbol, TargetArchetype};
 
-use crate::address::{Answer, AttachPlan, Binding, LINK_BINDINGS};
+use crate::address::{Answer, AttachPlan};
 use crate::connection_options::Connect;
 use crate::failure::{Failure, Outcome};
 use crate::management::Management;
@@ -85,7 +85,7 @@ fn check(peer: &Attach, plan: &AttachPlan, role: Role) -> Outcome {
     if let Some(missing) = plan.capabilities.iter().find(is_missing) {
         return Err(Failure::new("NotImplemented", format!("the peer does not offer {missing}")));
     }
-    let is_bound = peer.properties.as_ref().is_some_and(|map| map.contains(LINK_BINDINGS));
+    let is_bound = peer.properties.as_ref().is_some_and(|map| map.contains(LinkBinding::PROPERTY));
     if is_bound || plan.link_bindings.is_empty() {
         return Ok(());
     }
@@ -122,7 +122,9 @@ pub(crate) fn request(plan: &AttachPlan, role: Role) -> AttachRequest {
     };
     request.snd_settle_mode = plan.snd_settle_mode;
     request.desired_capabilities.clone_from(&plan.capabilities);
-    request.properties = Binding::link_properties(&plan.link_bindings);
+    for binding in &plan.link_bindings {
+        binding.for_link().add_to(request.properties.get_or_insert_default());
+    }
     request
 }
 

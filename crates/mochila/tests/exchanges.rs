@@ -4,6 +4,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mochila_client::{Connection, LinkBinding, Options, ReceiverOptions, SenderOptions};
 use mochila_server::{Config, Server};
 
 /// A broker on a port of the system's choice.
@@ -131,6 +132,35 @@ fn an_address_binds_its_node_and_its_link_as_long_as_that_is_there() {
     let failure = broker.fails("send", "-a q;{link:{x-bindings:[{exchange:none}]}}");
     assert!(failure.starts_with("Failed: NotFound: "), "{failure}");
     assert!(failure.ends_with("no exchange is named 'none'\n"), "{failure}");
+}
+
+#[test]
+fn an_application_binds_for_its_link_with_the_client_library() {
+    let broker = Broker::start();
+    broker.ok("config", "add queue q");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let url = format!("127.0.0.1:{}", broker.0.port());
+        let connection = Connection::open(url.as_str(), Options::default()).await.unwrap();
+        let session = connection.session().await.unwrap();
+        let options = ReceiverOptions::from("q")
+            .bind(LinkBinding::to_exchange("amq.topic", "news.#"))
+            .bind(LinkBinding::to_exchange("amq.direct", "k"));
+        let mut receiver = session.receiver(options).await.unwrap();
+        assert!(receiver.settings().properties.contains(LinkBinding::PROPERTY));
+        let bound = SenderOptions::to("amq.fanout").bind(LinkBinding::of_queue("q", ""));
+        for address in ["amq.topic/news.eu".into(), "amq.direct/k".into(), bound] {
+            let sender = session.sender(address).await.unwrap();
+            sender.send("hello").await.unwrap();
+            receiver.recv().await.unwrap().accept().unwrap();
+        }
+        receiver.close().await.unwrap();
+        connection.close().await.unwrap();
+    });
+    for exchange in ["amq.topic", "amq.direct", "amq.fanout"] {
+        let shown = broker.ok("config", &format!("-r exchanges {exchange}"));
+        assert!(!shown.contains("=> q"), "{shown}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Bindings that an address string asks for: `x-bindings` of its node and of its link.
 
-use mochila_wire::{Map, Symbol, Value};
+use mochila_client::LinkBinding;
+use mochila_wire::{Map, Value};
 
 use crate::failure::{Failure, Outcome};
 use crate::management::{Management, Subject};
@@ -61,23 +62,9 @@ impl Binding {
         management.create(Subject { kind: "binding", name: &name }, body)
     }
 
-    /// What the attach of a link says about those that are to go with it; its node is left out.
-    pub(crate) fn link_properties(bindings: &[Self]) -> Option<Map> {
-        let bindings: Vec<Value> = bindings.iter().map(|binding| binding.map().into()).collect();
-        let is_wanted = !bindings.is_empty();
-        is_wanted.then(|| Map::new().with(LINK_BINDINGS, Value::List(bindings)))
-    }
-
-    fn map(&self) -> Map {
-        let mut map = Map::new();
-        for (end, name) in [("exchange", &self.exchange), ("queue", &self.queue)] {
-            if let Some(name) = name {
-                map.insert(Symbol::from_static(end), name.as_str());
-            }
-        }
-        map.with("key", self.key.as_str()).with("arguments", self.arguments.clone())
+    /// The same for the broker to make for a link; its node is left out.
+    pub(crate) fn for_link(&self) -> LinkBinding {
+        let Self { exchange, queue, key, arguments } = self.clone();
+        LinkBinding { exchange, queue, key, arguments }
     }
 }
-
-/// The link property that asks for bindings, and says in the answer which have been made.
-pub(crate) const LINK_BINDINGS: &str = "x-bindings";

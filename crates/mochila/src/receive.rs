@@ -1,6 +1,7 @@
 //! `receive`: receives messages from an address.
 
 mod inbound;
+mod intake;
 mod options;
 mod print;
 mod replies;
@@ -25,7 +26,8 @@ use crate::send::EOS;
 use crate::stopwatch::now_ns;
 use crate::transacting::{self, Transacting};
 use crate::usage::Usage;
-use inbound::{Arrival, Handle, Inbound};
+use inbound::Inbound;
+use intake::{Acknowledge, Arrival, Handle};
 pub(crate) use options::Options;
 use print::Printer;
 use replies::Replies;
@@ -186,7 +188,7 @@ impl Receiving<'_> {
 }
 
 impl Handle for Handler<'_> {
-    fn handle(&mut self, arrival: Arrival<'_>) -> Outcome<inbound::Acknowledge> {
+    fn handle(&mut self, arrival: Arrival<'_>) -> Outcome<Acknowledge> {
         let bytes = arrival.bytes;
         let sections = section::scan(bytes, &Limits::DEFAULT)
             .map_err(|error| Failure::new("MessageError", error))?;
@@ -214,7 +216,7 @@ impl Handle for Handler<'_> {
             self.replies.push(reply_to, bytes)?;
         }
         let every = self.options.ack_frequency;
-        Ok(inbound::Acknowledge {
+        Ok(Acknowledge {
             everything: self.options.tx == 0 && every > 0 && self.count.is_multiple_of(every),
             handled: self.count,
             stop: self.done,

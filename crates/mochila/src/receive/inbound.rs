@@ -1,19 +1,17 @@
 //! The link on which `receive` receives.
 
-use std::collections::VecDeque;
-
 use mochila_client::driver::Wait;
 use mochila_client::{Error, LostGroups};
-use mochila_engine::{Connection, Event, SessionId, TransferEvent};
+use mochila_engine::{Connection, Event, SessionId};
 use mochila_wire::performative::Role;
 
 use super::ACCEPTED;
+use super::intake::{Acknowledge, Handle, Intake, Stored};
 use super::replies::Replies;
 use crate::address::{Address, AttachPlan};
 use crate::attachment::{Attachment, failure};
 use crate::connection_options::Connect;
 use crate::failure::{Failure, Outcome};
-use crate::stopwatch::now_ns;
 use crate::transacting::{self, Transacting};
 
 /// See the module's documentation.
@@ -32,55 +30,11 @@ pub(super) struct Inbound {
     lost_groups: Vec<LostGroups>,
 }
 
-/// What has arrived.
-#[derive(Debug, Default)]
-struct Intake {
-    /// The delivery of which more frames are to come.
-    partial: Option<Stored>,
-    /// Deliveries that wait for their time.
-    waiting: VecDeque<Stored>,
-    /// Deliveries that were handled and not acknowledged: first and last.
-    unacknowledged: Option<(u32, u32)>,
-    clock: Clock,
-}
-
 #[derive(Debug, Default)]
 struct ReplyEvents {
     settled: Vec<mochila_engine::LinkId>,
     detached: Vec<(mochila_engine::LinkId, Option<Box<mochila_wire::AmqpError>>)>,
     lost: bool,
-}
-
-/// A delivery with its bytes.
-#[derive(Debug)]
-pub(super) struct Stored {
-    pub(super) delivery_id: u32,
-    bytes: Vec<u8>,
-    clock: Clock,
-}
-
-/// One message, wherever its bytes are.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival<'a> {
-    pub(super) bytes: &'a [u8],
-    clock: Clock,
-}
-
-/// When the messages at hand were read from the socket.
-#[derive(Clone, Copy, Debug, Default)]
-struct Clock {
-    read_ns: i64,
-}
-
-/// What a message's handler wants done.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Acknowledge {
-    /// Accept everything that was handled.
-    pub(super) everything: bool,
-    /// How many messages have been handled.
-    pub(super) handled: u64,
-    /// Handle nothing more.
-    pub(super) stop: bool,
 }
 
 /// Whether the sender has been asked for everything it has.
@@ -93,15 +47,6 @@ enum Draining {
     },
     /// The sender has answered that there is nothing more.
     Done,
-}
-
-/// What is done with what arrives, as it arrives.
-pub(super) trait Handle {
-    /// Handles one message.
-    fn handle(&mut self, arrival: Arrival<'_>) -> Outcome<Acknowledge>;
-
-    /// Others have groups of messages now that were here.
-    fn lost_groups(&mut self, lost: &LostGroups) -> Outcome;
 }
 
 impl Inbound {
@@ -398,71 +343,6 @@ impl Inbound {
             self.lost_groups.push(LostGroups::UNNAMED);
         }
         Ok(())
-    }
-}
-
-impl Intake {
-    #[inline]
-    fn handle(
-        &mut self,
-        transfer: &TransferEvent,
-        bytes: &[u8],
-        handle: &mut dyn Handle,
-    ) -> Outcome<Option<Acknowledge>> {
-        if self.clock.read_ns == 0 {
-            self.clock.read_ns = now_ns();
-        }
-        if transfer.is_whole() {
-            let arrival = Arrival { bytes: &bytes[transfer.payload()], clock: self.clock };
-            let acknowledge = handle.handle(arrival)?;
-            self.handled(transfer.delivery_id);
-            return Ok(Some(acknowledge));
-        }
-        let Some(stored) = self.complete(transfer, bytes) else { return Ok(None) };
-        let acknowledge = handle.handle(stored.as_ref())?;
-        self.handled(stored.delivery_id);
-        Ok(Some(acknowledge))
-    }
-
-    fn keep(&mut self, transfer: &TransferEvent, bytes: &[u8]) {
-        if let Some(stored) = self.complete(transfer, bytes) {
-            self.waiting.push_back(stored);
-        }
-    }
-
-    /// Adds a frame to its delivery; returns the delivery if that was the last one.
-    fn complete(&mut self, transfer: &TransferEvent, bytes: &[u8]) -> Option<Stored> {
-        if transfer.start {
-            let delivery_id = transfer.delivery_id;
-            self.partial = Some(Stored { delivery_id, bytes: Vec::new(), clock: self.clock });
-        }
-        if transfer.aborted {
-            self.partial = None;
-        }
-        self.partial.as_mut()?.bytes.extend_from_slice(&bytes[transfer.payload()]);
-        if transfer.more { None } else { self.partial.take() }
-    }
-
-    #[inline]
-    fn handled(&mut self, delivery_id: u32) {
-        match &mut self.unacknowledged {
-            Some((_, last)) => *last = delivery_id,
-            none => *none = Some((delivery_id, delivery_id)),
-        }
-    }
-}
-
-impl Stored {
-    pub(super) fn as_ref(&self) -> Arrival<'_> {
-        Arrival { bytes: &self.bytes, clock: self.clock }
-    }
-}
-
-impl Arrival<'_> {
-    /// The time: to the nanosecond if it matters, else when the message was read.
-    #[inline]
-    pub(super) fn now_ns(&self, exact: bool) -> i64 {
-        if exact || self.clock.read_ns == 0 { now_ns() } else { self.clock.read_ns }
     }
 }
 

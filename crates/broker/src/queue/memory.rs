@@ -52,6 +52,21 @@ impl Queue {
         waits
     }
 
+    /// A producer waits for room. It need not stand in the line of those who wait for memory: so
+    /// when there is room somebody has to ask whether there is memory too.
+    pub(super) fn wait_for_room(&mut self, id: ProducerId) {
+        self.producers.wait(id);
+        self.counters.short_at_kib = 0;
+    }
+
+    /// A producer waits neither for room nor for memory any more. If it alone stood in the line for
+    /// those who wait here, the next one has to ask.
+    pub(super) fn wait_no_longer(&mut self, id: ProducerId) {
+        if self.producers.leave(id, &self.budget) {
+            self.counters.short_at_kib = 0;
+        }
+    }
+
     /// Whether the node's memory is still short for those who wait. If the queue has become much
     /// smaller all are called, since they wait for more than they need.
     pub(super) fn is_still_short(&mut self) -> bool {
@@ -106,7 +121,7 @@ impl Queue {
             self.producers.wait(id);
             return false;
         };
-        self.producers.leave(id, &self.budget);
+        self.wait_no_longer(id);
         claim.take_over(*kept);
         true
     }

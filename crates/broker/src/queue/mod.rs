@@ -328,7 +328,8 @@ impl Queue {
     }
 
     pub(crate) fn detach_producer(&mut self, now: Now, id: ProducerId) {
-        if let Some(is_guest) = self.producers.remove(id, &self.budget) {
+        self.wait_no_longer(id);
+        if let Some(is_guest) = self.producers.remove(id) {
             self.guests -= u32::from(is_guest);
             self.settle_down(now);
         }
@@ -341,10 +342,10 @@ impl Queue {
             return 0;
         }
         let credit = if want.credit == 0 {
-            self.producers.leave(id, &self.budget);
+            self.wait_no_longer(id);
             0
         } else if self.policy.is_closed() {
-            self.producers.wait(id);
+            self.wait_for_room(id);
             // Whoever does not know yet that messages are rejected here may learn it.
             u32::from(self.policy.is_rejecting() && !want.was_refused)
         } else if self.wait_for_memory(id) {

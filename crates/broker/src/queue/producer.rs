@@ -74,9 +74,9 @@ impl Producers {
         ProducerId { slot, generation }
     }
 
-    /// Removes one, and says whether it was a guest; `None` if it is not there any more.
-    pub(crate) fn remove(&mut self, id: ProducerId, budget: &Budget) -> Option<bool> {
-        self.leave(id, budget);
+    /// Removes one that waits no longer, and says whether it was a guest; `None` if it is not there
+    /// any more.
+    pub(crate) fn remove(&mut self, id: ProducerId) -> Option<bool> {
         self.producers.remove(id.slot, id.generation).map(|producer| producer.is_guest)
     }
 
@@ -104,15 +104,14 @@ impl Producers {
         waits
     }
 
-    /// Does not wait any more.
-    pub(crate) fn leave(&mut self, id: ProducerId, budget: &Budget) {
-        let Some(producer) = self.producers.get_mut(id.slot, id.generation) else { return };
+    /// Does not wait any more; true if it waited for the node's memory.
+    pub(crate) fn leave(&mut self, id: ProducerId, budget: &Budget) -> bool {
+        let Some(producer) = self.producers.get_mut(id.slot, id.generation) else { return false };
         if let Some(place) = producer.place.take() {
             self.waiting.leave(place);
         }
-        if let Some(place) = producer.node_place.take() {
-            budget.leave(place);
-        }
+        let node_place = producer.node_place.take();
+        node_place.inspect(|place| budget.leave(*place)).is_some()
     }
 
     /// Calls the `most` that have waited longest.

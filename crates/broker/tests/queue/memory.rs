@@ -55,6 +55,69 @@ fn memory_that_another_queue_gives_back_lets_producers_go_on() {
     assert_eq!(other.grant(bench.now, id, &Want::credit(5)).0, 1);
 }
 
+/// Ten messages, of which more than four stop producers, who go on below three; two large ones are
+/// there.
+fn small_and_tight() -> QueueBench {
+    let settings = QueueSettings {
+        max_count: Some(10),
+        flow_stop_count: Some(4),
+        flow_resume_count: Some(3),
+        ..QueueSettings::default()
+    };
+    let mut bench = QueueBench::with(tight(100_000), settings);
+    bench.send(&[&"x".repeat(5_000), &"x".repeat(5_000)]);
+    bench
+}
+
+#[test]
+fn whoever_has_waited_for_memory_and_then_for_room_asks_for_memory_again() {
+    let mut bench = small_and_tight();
+    let (producer, consumer) = (bench.producer(), bench.consumer());
+    let budget = Arc::clone(bench.broker.budget());
+    let all = || budget.reserve(100_000 - budget.used()).unwrap();
+    let rest = all();
+    assert_eq!(bench.grant(producer, 5), 0);
+    drop(rest);
+    bench.pass(0);
+    assert_eq!(bench.woken(), [producer.key]);
+    bench.send(&["a", "b", "c"]);
+    assert_eq!(bench.grant(producer, 5), 0, "others have filled the queue");
+    let positions = bench.take(consumer, 5).positions();
+    let rest = all();
+    bench.accept(consumer, &positions[2..]);
+    assert_eq!(bench.woken(), [producer.key], "it stands in no other line");
+    assert_eq!(bench.grant(producer, 5), 0);
+    drop(rest);
+    bench.pass(0);
+    assert_eq!(bench.woken(), [producer.key]);
+    assert!(bench.grant(producer, 5) > 0);
+}
+
+#[test]
+fn when_somebody_goes_who_waited_for_memory_the_next_one_asks_for_it() {
+    for is_gone in [true, false] {
+        let mut bench = small_and_tight();
+        let (producers, consumer) = ([bench.producer(), bench.producer()], bench.consumer());
+        bench.send(&["a", "b", "c"]);
+        assert_eq!(producers.map(|producer| bench.grant(producer, 5)), [0, 0]);
+        let positions = bench.take(consumer, 5).positions();
+        let budget = Arc::clone(bench.broker.budget());
+        let rest = budget.reserve(100_000 - budget.used()).unwrap();
+        bench.accept(consumer, &positions[2..]);
+        assert_eq!(bench.woken(), [producers[0].key]);
+        assert_eq!(bench.grant(producers[0], 5), 0);
+        match is_gone {
+            true => bench.detach(producers[0]),
+            false => assert_eq!(bench.grant(producers[0], 0), 0),
+        }
+        assert_eq!(bench.woken(), [producers[1].key], "it had waited for room");
+        assert_eq!(bench.grant(producers[1], 5), 0);
+        drop(rest);
+        bench.pass(0);
+        assert_eq!(bench.woken(), [producers[1].key]);
+    }
+}
+
 #[test]
 fn whoever_waits_for_memory_goes_on_whatever_somebody_does_when_it_has_come_back() {
     type Occasion = (&'static str, fn(&mut QueueBench));

@@ -367,6 +367,31 @@ impl Model {
         takeable
     }
 
+    /// Everybody leaves and the queue is purged: nothing may be left over.
+    fn end(mut self, used: u64) {
+        let held = self.messages.iter().filter(|message| message.holder.is_some()).count() as u64;
+        let statistics = self.bench.statistics();
+        assert_eq!(statistics.unacked_messages, held);
+        assert_eq!(statistics.msg_depth - held, self.bench.queue.available());
+        while let Some(consumer) = self.consumers.pop() {
+            self.bench.unsubscribe(consumer.bench);
+        }
+        let statistics = self.bench.statistics();
+        assert_eq!((statistics.unacked_messages, statistics.consumer_count), (0, 0));
+        assert_eq!(statistics.msg_depth, self.bench.queue.available());
+        self.bench.queue.purge(self.bench.now, u64::MAX).1.perform();
+        let statistics = self.bench.statistics();
+        assert_eq!((statistics.msg_depth, statistics.byte_depth), (0, 0));
+        assert_eq!((statistics.unacked_messages, statistics.memory_bytes), (0, 0));
+        assert_eq!((self.bench.queue.available(), self.bench.queue.group_count()), (0, 0));
+        let enqueued = (statistics.msg_total_enqueues, statistics.byte_total_enqueues);
+        assert_eq!(enqueued, (statistics.msg_total_dequeues, statistics.byte_total_dequeues));
+        assert_eq!(self.bench.broker.budget().used(), used);
+        // A timer that was set for messages that have gone fires once more.
+        self.bench.pass(1_000);
+        assert_eq!(self.bench.broker.next_timeout_ms(), None);
+    }
+
     fn held_by(&self, key: u32) -> Vec<u64> {
         let held = self.messages.iter().filter(|message| message.holder == Some(key));
         held.map(|message| message.position).collect()
@@ -381,18 +406,22 @@ proptest! {
     #[test]
     fn nobody_gets_what_it_does_not_select_and_nobody_waits_beside_what_it_does(steps in steps()) {
         let mut model = Model::new(false);
+        let used = model.bench.broker.budget().used();
         for step in &steps {
             model.apply(step);
         }
         model.settle_down();
+        model.end(used);
     }
 
     #[test]
     fn the_same_is_true_of_a_queue_with_groups(steps in steps()) {
         let mut model = Model::new(true);
+        let used = model.bench.broker.budget().used();
         for step in &steps {
             model.apply(step);
         }
         model.settle_down();
+        model.end(used);
     }
 }

@@ -1,10 +1,10 @@
 //! Protocol headers, authentication and open (part 2, 2.2 and 2.4; part 5, 5.3).
 
-use mochila_engine::pair::{Pair, RawPeer, Said};
+use mochila_engine::pair::{Pair, Random, RawPeer, Said};
 use mochila_engine::{ConnectionConfig, Credentials, Event, Mechanism, Secret};
 use mochila_wire::performative::{Begin, Open};
 use mochila_wire::sasl::{Code, Init, Outcome, Response, SaslFrame};
-use mochila_wire::{Map, Performative, Symbol, condition, frame};
+use mochila_wire::{Encode, Map, Performative, Symbol, condition, frame};
 
 fn with_mechanisms(mechanisms: &[Mechanism], required: bool) -> ConnectionConfig {
     ConnectionConfig {
@@ -209,11 +209,93 @@ fn m3_a_malformed_plain_response_is_a_failed_authentication() {
 }
 
 #[test]
-fn a_malformed_sasl_frame_is_a_failed_authentication() {
-    let mut peer = RawPeer::new(plain());
-    peer.send_bytes(&frame::PROTOCOL_SASL);
-    peer.send_bytes(&[0, 0, 0, 12, 2, 1, 0, 0, 0x00, 0x53, 0x41, 0xc0]);
-    assert_eq!(outcome(&peer.heard()), Some(Code::Auth));
+fn m3_a_malformed_sasl_frame_is_a_failed_authentication() {
+    let bodies: [&[u8]; 13] = [
+        &[],
+        &[0x40],
+        &[0x00, 0x53, 0x41, 0xc0],
+        &[0x00, 0x53, 0x41, 0x45],
+        &[0x00, 0x53, 0x41, 0xc0, 2, 1, 0x40],
+        &[0x00, 0x53, 0x41, 0xc0, 3, 1, 0x50, 1],
+        &[0x00, 0x53, 0x41, 0xc0, 4, 1, 0xa3, 9, b'P'],
+        &[0x00, 0x53, 0x41, 0xc0, 10, 2, 0xa3, 5, b'P', b'L', b'A', b'I', b'N', 0x50, 1],
+        // The response claims more bytes than a frame can have.
+        &[
+            0x00, 0x53, 0x41, 0xc0, 13, 2, 0xa3, 5, b'P', b'L', b'A', b'I', b'N', 0xb0, 0xff, 0xff,
+            0xff, 0xff,
+        ],
+        // What only a server says: mechanisms, a challenge, an outcome.
+        &[0x00, 0x53, 0x40, 0xc0, 8, 1, 0xa3, 5, b'P', b'L', b'A', b'I', b'N'],
+        &[0x00, 0x53, 0x42, 0xc0, 3, 1, 0xa0, 0],
+        &[0x00, 0x53, 0x44, 0xc0, 3, 1, 0x50, 0],
+        // A response before anything was asked.
+        &[0x00, 0x53, 0x43, 0xc0, 3, 1, 0xa0, 0],
+    ];
+    for body in bodies {
+        let mut peer = RawPeer::new(plain());
+        peer.send_bytes(&frame::PROTOCOL_SASL);
+        peer.send_bytes(&sasl_frame(body));
+        assert_eq!(outcome(&peer.heard()), Some(Code::Auth), "{body:02x?}");
+        let events = peer.events();
+        assert_eq!(events.len(), 1, "the application is not asked: {events:?}");
+        assert!(closed_condition(&events).is_some_and(|(_, by_peer)| !by_peer));
+    }
+}
+
+#[test]
+fn m3_whatever_a_peer_shows_ends_in_a_verdict_and_nothing_else() {
+    let (mut asked, mut refused) = (0, 0);
+    for seed in 0..5_000 {
+        let mut random = Random::new(seed);
+        let mut peer = RawPeer::new(plain());
+        peer.send_bytes(&frame::PROTOCOL_SASL);
+        let pieces: [&[u8]; 6] =
+            [b"\0", b"\0ann", b"pw", b"\xff", b"\0\0", b"n,,\x01auth=Bearer x\x01\x01"];
+        let response: Vec<u8> =
+            (0..random.below(5)).flat_map(|_| pieces[random.below(6)]).copied().collect();
+        let mechanism = ["PLAIN", "PLAIN", "XOAUTH2", "EXTERNAL"][random.below(4)];
+        let mut body = match random.below(2) {
+            0 => init(mechanism, Some(&response)).to_bytes(),
+            _ => {
+                peer.send_sasl(&init("PLAIN", None));
+                Response { response }.to_bytes()
+            }
+        };
+        match random.below(4) {
+            0 => {
+                let at = random.below(body.len());
+                body[at] ^= 1 << random.below(8);
+            }
+            1 => body.truncate(random.below(body.len())),
+            _ => {}
+        }
+        peer.send_bytes(&sasl_frame(&body));
+        match &peer.events()[..] {
+            [seen] if matches!(seen.event, Event::Credentials(_)) => {
+                asked += 1;
+                peer.engine.refuse_credentials();
+            }
+            [seen] => {
+                refused += 1;
+                assert!(matches!(seen.event, Event::Closed { by_peer: false, .. }), "seed {seed}");
+            }
+            // The init may have become one without a response, which is asked for.
+            [] => {
+                peer.advance(10_000);
+                assert!(peer.engine.is_closed(), "seed {seed}");
+                continue;
+            }
+            events => panic!("seed {seed}: {events:?}"),
+        }
+        assert_eq!(outcome(&peer.heard()), Some(Code::Auth), "seed {seed}");
+        assert!(!peer.engine.is_open() && peer.engine.has_said_all(), "seed {seed}");
+    }
+    assert!(asked > 50 && refused > 1_000, "{asked} {refused}");
+}
+
+fn sasl_frame(body: &[u8]) -> Vec<u8> {
+    let size = (body.len() as u32 + 8).to_be_bytes();
+    [&size[..], &[2, 1, 0, 0], body].concat()
 }
 
 #[test]
@@ -272,6 +354,37 @@ fn m4_a_peer_that_does_not_finish_the_handshake_in_time_is_dropped() {
 }
 
 #[test]
+fn m4_no_stage_of_the_handshake_lasts_longer_than_all_of_it() {
+    type Stage = (&'static str, fn(&mut RawPeer));
+    let stages: [Stage; 6] = [
+        ("a header", |peer| peer.send_bytes(&frame::PROTOCOL_SASL)),
+        ("a part of a frame", |peer| peer.send_bytes(&[0, 0, 1])),
+        ("no response", |peer| peer.send_sasl(&init("PLAIN", None))),
+        ("a response", |peer| peer.send_sasl(&Response { response: b"\0ann\0pw".to_vec() })),
+        ("a verdict", |peer| peer.engine.authenticated("ann".into())),
+        ("the next header", |peer| peer.send_bytes(&frame::PROTOCOL_AMQP)),
+    ];
+    for last in 0..stages.len() {
+        let mut peer = RawPeer::new(plain());
+        let begin_ms = peer.now.mono_ms;
+        for (index, (_, act)) in stages[..=last].iter().enumerate() {
+            // The part of a frame is the end of what such a peer says.
+            if index != 1 || last == 1 {
+                peer.advance(1_000);
+                act(&mut peer);
+            }
+        }
+        let left = begin_ms + 10_000 - peer.now.mono_ms;
+        peer.advance(left - 1);
+        assert!(!peer.engine.is_closed(), "{}", stages[last].0);
+        peer.advance(1);
+        assert!(peer.engine.is_closed(), "{}", stages[last].0);
+        let events = peer.events();
+        assert!(closed_condition(&events).is_some(), "{}: {events:?}", stages[last].0);
+    }
+}
+
+#[test]
 fn m4_trickling_bytes_do_not_extend_the_handshake() {
     let mut peer = RawPeer::new(plain());
     peer.send_bytes(&frame::PROTOCOL_SASL);
@@ -295,6 +408,41 @@ fn n2_n3_a_large_frame_before_the_connection_is_open_is_refused_by_its_header() 
             assert!(peer.engine.wanted(&[a, b, c, d, 2, kind, 0, 0]) <= 8 * 1024);
         }
     }
+}
+
+#[test]
+fn n2_a_frame_header_that_cannot_be_is_refused_before_the_connection_is_open() {
+    for (protocol, kind) in [(frame::PROTOCOL_SASL, 1), (frame::PROTOCOL_AMQP, 0)] {
+        for header in [
+            [0, 0, 0, 0, 2, kind, 0, 0],
+            [0, 0, 0, 7, 2, kind, 0, 0],
+            [0, 0, 0, 9, 0, kind, 0, 0],
+            [0, 0, 0, 9, 1, kind, 0, 0],
+            [0, 0, 0, 9, 3, kind, 0, 0],
+            [0, 0, 0, 9, 255, kind, 0, 0],
+            [0, 0, 0, 9, 2, kind + 2, 0, 0],
+        ] {
+            let mut peer = RawPeer::new(ConnectionConfig::new("server"));
+            peer.send_bytes(&protocol);
+            peer.send_bytes(&[&header[..], &[0x40]].concat());
+            let events = peer.events();
+            assert_eq!(events.len(), 1, "{header:?}");
+            assert_eq!(closed_condition(&events), Some((condition::FRAMING_ERROR, false)));
+            assert!(!peer.engine.is_open());
+        }
+    }
+}
+
+#[test]
+fn n3_the_limit_holds_until_open_also_for_somebody_who_has_a_name() {
+    let mut peer = RawPeer::new(plain());
+    peer.send_bytes(&frame::PROTOCOL_SASL);
+    peer.send_sasl(&init("PLAIN", Some(b"\0ann\0pw")));
+    peer.events();
+    peer.engine.authenticated("ann".into());
+    peer.send_bytes(&frame::PROTOCOL_AMQP);
+    peer.send_bytes(&[0, 0, 0x20, 1, 2, 0, 0, 0]);
+    assert_eq!(closed_condition(&peer.events()), Some((condition::FRAMING_ERROR, false)));
 }
 
 #[test]

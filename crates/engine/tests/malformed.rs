@@ -165,6 +165,72 @@ fn n9_arrays_of_nothing_are_refused_also_before_login() {
     assert_eq!(peer.heard_names(), ["header", "open", "close"]);
 }
 
+/// A list of fields, with the descriptor of a performative.
+fn performative(code: u8, fields: &[&[u8]]) -> Vec<u8> {
+    let bytes = fields.concat();
+    let mut body = vec![0x00, 0x53, code, 0xd0];
+    body.extend_from_slice(&(bytes.len() as u32 + 4).to_be_bytes());
+    body.extend_from_slice(&(fields.len() as u32).to_be_bytes());
+    body.extend_from_slice(&bytes);
+    body
+}
+
+#[test]
+fn n7_a_count_is_not_believed_wherever_it_stands() {
+    let much = [0xff; 4];
+    let arrays: [Vec<u8>; 4] = [
+        [&[0xf0, 0, 0, 0, 6][..], &much, &[0xa3, 0]].concat(),
+        [&[0xf0, 0, 0, 0, 6][..], &much, &[0xb3, 0]].concat(),
+        [&[0xd0, 0, 0, 0, 5][..], &much, &[0x40]].concat(),
+        [&[0xd1, 0, 0, 0, 5][..], &much, &[0x40]].concat(),
+    ];
+    let null: &[u8] = &[0x40];
+    let (zero, no): (&[u8], &[u8]) = (&[0x43], &[0x42]);
+    for array in &arrays {
+        let source =
+            performative(0x28, &[null, zero, null, zero, no, null, null, null, null, array]);
+        let name: &[u8] = &[0xa1, 1, b'l'];
+        let bodies = [
+            performative(0x10, &[name, null, null, null, null, null, null, array]),
+            performative(0x11, &[null, zero, zero, zero, null, array]),
+            performative(0x12, &[name, zero, no, null, null, &source]),
+            performative(
+                0x12,
+                &[name, zero, no, null, null, null, null, null, null, null, null, array],
+            ),
+        ];
+        for body in bodies {
+            let condition = answer_to(&frame_of(&body));
+            let told = [condition::DECODE_ERROR, condition::RESOURCE_LIMIT_EXCEEDED];
+            assert!(told.contains(&condition), "{condition} for {body:02x?}");
+        }
+    }
+}
+
+#[test]
+fn n9_elements_without_bytes_are_counted_over_the_whole_frame() {
+    let array = [&[0xf0, 0, 0, 0, 5][..], &400_u32.to_be_bytes(), &[0x40]].concat();
+    let properties = |arrays: usize| {
+        let pair = [&[0xa3, 1, b'k'][..], &array].concat();
+        let pairs = pair.repeat(arrays);
+        let size = (pairs.len() as u32 + 4).to_be_bytes();
+        [&[0xd1][..], &size, &(2 * arrays as u32).to_be_bytes(), &pairs].concat()
+    };
+    let null: &[u8] = &[0x40];
+    let begin = |arrays| {
+        let zero: &[u8] = &[0x43];
+        performative(0x11, &[null, zero, zero, zero, null, null, null, &properties(arrays)])
+    };
+    let mut peer = RawPeer::opened();
+    peer.send_bytes(&frame_of(&begin(2)));
+    assert_eq!(peer.heard_names(), ["begin"]);
+    let mut peer = RawPeer::opened();
+    peer.send_bytes(&frame_of(&begin(3)));
+    let heard = peer.heard();
+    let Some(Performative::Close(close)) = heard[0].performative() else { panic!("{heard:?}") };
+    assert_eq!(close.error.unwrap().condition, condition::RESOURCE_LIMIT_EXCEEDED);
+}
+
 #[test]
 fn n6_values_that_nest_too_deep_are_refused() {
     let mut properties = vec![0x45];

@@ -206,6 +206,30 @@ fn the_examples_are_valid_before_they_are_broken() {
 }
 
 #[test]
+fn n6_what_is_cut_off_anywhere_is_not_read_beyond_its_end() {
+    for bytes in frames() {
+        for end in 0..bytes.len() {
+            assert!(!probe::frames(&bytes[..end]), "{end} bytes of {bytes:02x?} are no frame");
+            if end < frame::HEADER_LEN {
+                continue;
+            }
+            // A frame that says it is as long as that.
+            let mut cut = bytes[..end].to_vec();
+            cut[..4].copy_from_slice(&(end as u32).to_be_bytes());
+            probe::frames(&cut);
+        }
+    }
+    for bytes in messages() {
+        for end in 0..bytes.len() {
+            // A message may end where a section does.
+            probe::message(&bytes[..end]);
+        }
+    }
+    let bytes = values().to_bytes();
+    (0..bytes.len()).for_each(|end| assert!(!probe::value(&bytes[..end]), "{end} bytes"));
+}
+
+#[test]
 fn random_bytes_are_read_or_refused() {
     let (mut random, rounds) = random("random bytes");
     let mut believed = 0;

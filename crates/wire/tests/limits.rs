@@ -94,6 +94,52 @@ fn n7_a_count_that_the_bytes_do_not_back_is_refused_before_anything_is_built() {
 }
 
 #[test]
+fn n1_a_large_array_costs_no_more_than_its_elements() {
+    // What looks at all elements for each of them, or at each level again, does not end here.
+    let count = Limits::DEFAULT.max_elements;
+    let flat = [&[0xf0][..], &(count + 5).to_be_bytes(), &count.to_be_bytes(), &[0x53]].concat();
+    let flat = [flat, vec![7; count as usize]].concat();
+    let Ok(Value::Array(array)) = decode(&flat, Limits::DEFAULT) else { panic!("it is refused") };
+    assert_eq!(array.len(), count as usize);
+    assert!(decode(&Value::Array(array).to_bytes(), Limits::DEFAULT).is_ok());
+
+    let deep = Limits::DEFAULT.max_depth as usize - 1;
+    let bytes = vec![Value::Binary(vec![7; 1 << 20])];
+    let nested = (0..deep).fold(Value::List(bytes), |inner, _| Value::List(vec![inner]));
+    assert!(decode(&nested.to_bytes(), Limits::DEFAULT).is_ok());
+}
+
+#[test]
+fn n6_an_element_does_not_reach_beyond_what_it_is_in() {
+    // The bytes of the element are there, but do not belong to it.
+    let element: [&[u8]; 6] = [
+        &[0x70, 0, 0, 0, 1],
+        &[0xa1, 3, b'a', b'b', b'c'],
+        &[0xc0, 3, 1, 0x50, 1],
+        &[0xe0, 4, 2, 0x50, 1, 2],
+        &[0x00, 0x53, 1, 0x50, 1],
+        &[0x98, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+    ];
+    for element in element {
+        for len in 0..=element.len() {
+            let size = len as u8 + 1;
+            let list = [&[0xc0, size, 1][..], element, &[0x40; 20]].concat();
+            assert_eq!(decode_first(&list).is_ok(), len == element.len(), "{len} of {element:?}");
+            let map = [&[0xc1, size + 1, 2, 0x40][..], element, &[0x40; 20]].concat();
+            assert_eq!(decode_first(&map).is_ok(), len == element.len(), "{len} of {element:?}");
+        }
+    }
+}
+
+/// Reads the first value, whatever follows it.
+fn decode_first(bytes: &[u8]) -> Result<Value, DecodeError> {
+    let walked = Decoder::with_limits(bytes, &Limits::DEFAULT).walk();
+    let decoded = Decoder::with_limits(bytes, &Limits::DEFAULT).value();
+    assert_eq!(decoded.as_ref().err(), walked.as_ref().err(), "both ways to check agree");
+    decoded
+}
+
+#[test]
 fn a_size_that_the_bytes_do_not_back_is_refused() {
     for code in [0xb0, 0xb1, 0xb3, 0xd0, 0xd1, 0xf0] {
         let error = DecodeError::SizeExceedsBytes { size: u32::MAX };

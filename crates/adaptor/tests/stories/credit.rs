@@ -1,9 +1,10 @@
 //! Credit and drain, as the receiver of a link uses them.
 
 use crate::bench::raw::{credit_of, receiving, settled};
-use crate::bench::{Bench, text};
+use crate::bench::{Bench, Client, text};
 use mochila_wire::performative::{Attach, Flow};
-use mochila_wire::{DeliveryState, SequenceNo};
+use mochila_wire::terminus::{DISTRIBUTION_COPY, JMS_SELECTOR};
+use mochila_wire::{DeliveryState, Map, SequenceNo, Source};
 
 fn draining(handle: u32, seen: u32, credit: u32) -> Flow {
     Flow { drain: true, ..credit_of(handle, seen, credit) }
@@ -28,6 +29,73 @@ fn b7_a_drain_on_a_link_that_never_had_credit_is_answered_too() {
     let flow = bench.ask(raw, &draining(0, 0, 0)).flow();
     assert_eq!((flow.delivery_count, flow.link_credit), (Some(0), Some(0)));
     assert_eq!(bench.ask(raw, &draining(0, 0, 0)).flows().len(), 1, "and again");
+}
+
+/// What a link from `q` or elsewhere may be like that finds nothing there to take.
+type Idle = (&'static str, fn(&mut Bench, Client) -> Attach);
+
+const IDLE: [Idle; 8] = [
+    ("a queue", |_, _| receiving(0, "q")),
+    ("a browser that has seen all", |bench, client| {
+        let sender = bench.sender(client, "q");
+        bench.send(sender, &text("seen"));
+        let mut source = Source::at("q");
+        source.distribution_mode = Some(DISTRIBUTION_COPY);
+        Attach { source: Some(source), ..receiving(0, "q") }
+    }),
+    ("a selector that nothing passes", |bench, client| {
+        let sender = bench.sender(client, "q");
+        bench.send(sender, &text("of no colour"));
+        let mut source = Source::at("q");
+        source.filter = Some(Map::new().with("s", JMS_SELECTOR.with("colour = 'red'")));
+        Attach { source: Some(source), ..receiving(0, "q") }
+    }),
+    ("groups that others have", |bench, client| {
+        bench.create("q", |settings| {
+            settings.group_header_key = Some("group".into());
+            settings.shared_groups = true;
+        });
+        let (sender, owner) = (bench.sender(client, "q"), bench.receiver(client, "q", 1));
+        for body in ["held", "waits for it"] {
+            let mut message = text(body);
+            message.set_application_property("group", "g");
+            bench.send(sender, &message);
+        }
+        assert_eq!(bench.texts(owner), ["held"]);
+        receiving(0, "q")
+    }),
+    ("priorities", |bench, _| {
+        bench.create("q", |settings| settings.priorities = Some(10));
+        receiving(0, "q")
+    }),
+    ("last values", |bench, _| {
+        bench.create("q", |settings| settings.last_value_key = Some("key".into()));
+        receiving(0, "q")
+    }),
+    ("an exchange", |_, _| receiving(0, "amq.topic/key")),
+    ("a queue made for the link", |_, _| {
+        let source = Source { dynamic: true, ..Source::default() };
+        Attach { source: Some(source), ..receiving(0, "") }
+    }),
+];
+
+#[test]
+fn b19_a_consumer_that_has_been_idle_for_long_has_its_drain_answered_whatever_it_takes_from() {
+    for (what, prepare) in IDLE {
+        let mut bench = Bench::new();
+        let client = bench.client();
+        let attach = prepare(&mut bench, client);
+        let raw = bench.raw_begun();
+        bench.ask(raw, &attach);
+        let got = bench.ask(raw, &credit_of(0, 0, 10)).transfers().len() as u32;
+        bench.advance(5_000);
+        assert!(bench.hear(raw).is_silent(), "{what}");
+        let heard = bench.ask(raw, &draining(0, got, 10 - got));
+        assert_eq!(heard.names(), ["flow"], "{what}");
+        let flow = heard.flow();
+        assert_eq!((flow.link_credit, flow.drain), (Some(0), true), "{what}");
+        assert_eq!(flow.delivery_count, Some(10), "{what}");
+    }
 }
 
 #[test]
@@ -86,6 +154,12 @@ fn b8_credit_works_again_after_a_drain() {
     assert_eq!(heard.transfer().message(), text("early"));
     bench.send(sender, &text("late"));
     assert!(bench.hear(raw).is_silent(), "one message, one credit");
+    assert_eq!(bench.ask(raw, &credit_of(0, 4, 2)).transfer().message(), text("late"));
+    bench.advance(1_000);
+    bench.send(sender, &text("while it waits"));
+    let heard = bench.hear(raw);
+    assert_eq!(heard.names(), ["transfer"], "nothing is drained any more");
+    assert_eq!(heard.transfer().message(), text("while it waits"));
 }
 
 #[test]
@@ -115,6 +189,32 @@ fn b10_credit_may_be_lowered_without_a_drain() {
     bench.send(sender, &text("a"));
     assert!(bench.hear(raw).is_silent());
     assert_eq!(bench.ask(raw, &credit_of(0, 0, 1)).names(), ["transfer"]);
+}
+
+#[test]
+fn b10_what_was_under_way_when_credit_was_lowered_is_a_part_of_it() {
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    let raw = bench.raw_receiver("q", 10);
+    for body in ["a", "b", "c"] {
+        bench.send(sender, &text(body));
+    }
+    assert_eq!(bench.hear(raw).transfers().len(), 3);
+    // It has not seen any of the three yet: less than what is under way is none.
+    assert!(bench.ask(raw, &credit_of(0, 0, 2)).is_silent());
+    bench.send(sender, &text("d"));
+    assert!(bench.hear(raw).is_silent());
+    let flow = bench.ask(raw, &Flow { echo: true, ..credit_of(0, 3, 0) }).flow();
+    assert_eq!((flow.delivery_count, flow.link_credit), (Some(3), Some(0)), "it was no drain");
+    // More than what is under way is the rest.
+    assert_eq!(bench.ask(raw, &credit_of(0, 3, 10)).names(), ["transfer"]);
+    assert!(bench.ask(raw, &credit_of(0, 3, 3)).is_silent());
+    for body in ["e", "f", "g"] {
+        bench.send(sender, &text(body));
+    }
+    assert_eq!(bench.hear(raw).transfers().len(), 2, "one of three was under way");
+    assert_eq!(bench.depth("q"), 7, "nothing is lost");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use mochila_broker::DeleteIf;
 use mochila_broker::settings::LimitPolicy;
 use mochila_engine::{AttachRequest, ConnectionConfig};
 use mochila_wire::performative::{Attach, Begin, Detach, Flow, Open, SenderSettleMode, Transfer};
-use mochila_wire::{DeliveryState, Encode, Message, Source, Target, condition};
+use mochila_wire::{DeliveryState, Encode, Message, Source, Symbol, Target, Value, condition};
 use std::sync::Arc;
 
 const MIB: usize = 1024 * 1024;
@@ -64,6 +64,66 @@ fn h8_frames_of_any_size_on_either_side_carry_them() {
         }
         assert_eq!(bench.depth("q"), 0);
     }
+}
+
+#[test]
+fn h8_no_size_around_a_boundary_between_frames_is_special() {
+    let mut bench = Bench::with(|setup| setup.engine.max_frame_size = 512);
+    let config = ConnectionConfig { max_frame_size: 512, ..ConnectionConfig::new("small") };
+    let client = bench.client_with(config);
+    let sender = bench.sender(client, "q");
+    let receiver = bench.receiver(client, "q", 1);
+    let mut frames = Vec::new();
+    // From one frame to two, from two to three, and from eight to nine.
+    for size in (400..530).chain(890..1_030).chain(3_400..3_600) {
+        let bytes = bytes_of(size);
+        bench.send_bytes(sender, &bytes, size % 2 == 0);
+        let got = bench.got(receiver).remove(0);
+        assert!(got.bytes == bytes, "a body of {size} bytes came out different");
+        frames.push(got.frames);
+        bench.accept(&[got]);
+        bench.grant(receiver, 1);
+    }
+    frames.dedup();
+    assert_eq!(frames, [1, 2, 3, 8, 9], "each boundary was passed once");
+    bench.expect_nothing_left();
+}
+
+#[test]
+fn h8_bodies_of_every_kind_with_few_and_many_elements_pass() {
+    // As the large content cases of the interoperability suite of Qpid have them.
+    let mut bench = Bench::new();
+    bench.create("q", |settings| settings.max_bytes = Some(0));
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    let receiver = bench.receiver(client, "q", 1);
+    for body in [MIB, 10 * MIB].into_iter().flat_map(large_bodies) {
+        let bytes = Message::of_value(body).to_bytes();
+        bench.send_bytes(sender, &bytes, false);
+        assert_eq!(bench.states(sender), [DeliveryState::Accepted]);
+        let got = bench.got(receiver).remove(0);
+        assert!(got.bytes == bytes, "{} bytes came out different", bytes.len());
+        bench.accept(&[got]);
+        bench.grant(receiver, 1);
+    }
+    bench.expect_nothing_left();
+}
+
+/// Values of so many bytes, of each kind that may be large.
+fn large_bodies(size: usize) -> Vec<Value> {
+    let letters = |len: usize| "0123456789abcdef".repeat(len / 16);
+    let mut bodies = vec![
+        Value::Binary(pattern(size)),
+        Value::String(letters(size)),
+        Value::Symbol(Symbol::new(letters(size)).unwrap()),
+    ];
+    for count in [1, 16, 256, 4_096] {
+        let element = || Value::String(letters(size / count));
+        bodies.push(Value::List((0..count).map(|_| element()).collect()));
+        let pairs = (0..count as u32).map(|key| (Value::Uint(key), element()));
+        bodies.push(Value::Map(pairs.collect()));
+    }
+    bodies
 }
 
 #[test]

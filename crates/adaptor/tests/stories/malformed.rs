@@ -3,9 +3,9 @@
 use crate::bench::raw::{framed, receiving, whole};
 use crate::bench::{Bench, text};
 use mochila_engine::pair::Random;
-use mochila_wire::frame::PROTOCOL_AMQP;
-use mochila_wire::performative::{Begin, Open, Transfer};
-use mochila_wire::{DeliveryState, Encode, Map, Message, Value, condition};
+use mochila_wire::frame::{self, PROTOCOL_AMQP, PROTOCOL_SASL};
+use mochila_wire::performative::{Begin, Close, Detach, End, Open, Transfer};
+use mochila_wire::{DeliveryState, Encode, Map, Message, Value, condition, sasl};
 
 /// Sends bytes as a message, and expects them to be rejected with a reason.
 fn rejected(payload: &[u8]) -> String {
@@ -37,10 +37,40 @@ fn n1_a_message_that_is_cut_off_or_is_none_is_rejected_with_the_reason() {
 
 #[test]
 fn n1_a_message_of_endless_sections_is_rejected() {
-    let section = [0x00, 0x53, 0x75, 0xa0, 0x00];
-    let description = rejected(&section.repeat(10_001));
+    let description = rejected(&EMPTY_SECTION.repeat(10_001));
     assert!(description.contains("section"), "{description}");
+    let mut bench = Bench::new();
+    let raw = bench.raw_sender("q");
+    bench.say_with(raw, 0, &whole(0, 0), &EMPTY_SECTION.repeat(10_000));
+    assert_eq!(bench.hear(raw).disposition().state, Some(DeliveryState::Accepted));
 }
+
+#[test]
+fn n1_sections_without_end_in_frames_without_end_are_rejected_however_they_come() {
+    // So small that it stays in memory, and so large that it goes to a file.
+    for pieces in [100, 2_000] {
+        let mut bench = Bench::new();
+        let raw = bench.raw_sender("q");
+        // Frames end in the middle of a section.
+        let bytes = EMPTY_SECTION.repeat(pieces * 200);
+        for (index, piece) in bytes.chunks(997).enumerate() {
+            let transfer = Transfer { more: true, ..whole(0, 0) };
+            let rest = Transfer { handle: 0, more: true, ..Transfer::default() };
+            bench.say_with(raw, 0, if index == 0 { &transfer } else { &rest }, piece);
+        }
+        bench.say_with(raw, 0, &Transfer::default(), &[]);
+        let heard = bench.hear(raw);
+        let Some(DeliveryState::Rejected { error: Some(error) }) = heard.disposition().state else {
+            panic!("{heard:?}")
+        };
+        assert!(error.description.unwrap().contains("section"));
+        assert_eq!(bench.depth("q"), 0);
+        bench.expect_nothing_left();
+    }
+}
+
+/// A section without anything in it.
+const EMPTY_SECTION: [u8; 5] = [0x00, 0x53, 0x75, 0xa0, 0x00];
 
 #[test]
 fn n1_sections_out_of_order_are_rejected() {
@@ -144,7 +174,7 @@ fn b6_a_handle_in_use_ends_the_session_and_both_links() {
     let error = bench.ask(raw, &again).end().error.unwrap();
     assert_eq!(error.condition, condition::HANDLE_IN_USE);
     assert_eq!(bench.numbers("q").consumer_count, 0);
-    bench.say(raw, 0, &mochila_wire::performative::End { error: None });
+    bench.say(raw, 0, &End { error: None });
     bench.say(raw, 0, &Begin::new(0, 10, 10));
     assert!(bench.hear(raw).names().contains(&"begin"));
 }
@@ -164,10 +194,10 @@ fn n4_frames_with_flipped_bits_harm_nobody_else() {
     let witness = bench.client();
     let (sender, receiver) =
         (bench.sender(witness, "witness"), bench.receiver(witness, "witness", 1));
-    let script = script();
-    for seed in 0..1_500 {
+    let scripts = [script(false), script(true)];
+    for seed in 0..2_000 {
         let mut random = Random::new(seed);
-        let mut bytes = script.clone();
+        let mut bytes = scripts[seed as usize % 2].clone();
         for _ in 0..1 + random.below(4) {
             let at = random.below(bytes.len());
             bytes[at] ^= 1 << random.below(8);
@@ -226,8 +256,16 @@ fn n4_messages_with_flipped_bits_are_taken_or_rejected_and_come_out_as_they_were
 }
 
 /// What an ordinary peer says from beginning to end.
-fn script() -> Vec<u8> {
-    let mut bytes = PROTOCOL_AMQP.to_vec();
+fn script(has_sasl: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if has_sasl {
+        bytes.extend(PROTOCOL_SASL);
+        let mechanism = "ANONYMOUS".into();
+        let trace = Some(b"trace".to_vec());
+        let init = sasl::Init { mechanism, initial_response: trace, hostname: None };
+        frame::write_sasl(&mut bytes, &init);
+    }
+    bytes.extend(PROTOCOL_AMQP);
     bytes.extend(framed(0, &Open::new("script"), b""));
     bytes.extend(framed(0, &Begin::new(0, 1_000, 1_000), b""));
     bytes.extend(framed(0, &crate::bench::raw::sending(0, "scripted"), b""));
@@ -237,6 +275,9 @@ fn script() -> Vec<u8> {
     bytes.extend(framed(0, &Transfer { more: true, ..whole(0, 1) }, &text("b").to_bytes()[..4]));
     let accepted = crate::bench::raw::settled(0, 0, DeliveryState::Accepted);
     bytes.extend(framed(0, &accepted, b""));
+    bytes.extend(framed(0, &Detach { handle: 1, closed: true, error: None }, b""));
+    bytes.extend(framed(0, &End { error: None }, b""));
+    bytes.extend(framed(0, &Close { error: None }, b""));
     bytes
 }
 

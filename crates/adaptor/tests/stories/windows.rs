@@ -1,10 +1,10 @@
 //! Session windows, however small and wherever they begin.
 
-use crate::bench::raw::{credit_of, receiving, settled};
+use crate::bench::raw::{credit_of, framed, receiving, sending, settled, whole};
 use crate::bench::{Bench, bytes_of, text};
 use mochila_engine::ConnectionConfig;
-use mochila_wire::DeliveryState;
-use mochila_wire::performative::{Begin, Flow, Open};
+use mochila_wire::performative::{Attach, Begin, Disposition, Flow, Open};
+use mochila_wire::{DeliveryState, Encode};
 
 #[test]
 fn small_session_windows_never_stall() {
@@ -121,28 +121,94 @@ fn b1_a_flow_that_was_sent_before_our_begin_was_seen_does_not_end_the_session() 
 }
 
 #[test]
-fn b2_a_receiver_with_one_huge_window_gets_more_than_65536_messages() {
-    let mut bench = Bench::with(|setup| setup.settings.credit_window = 10_000);
+fn b1_ids_of_one_packet_may_wrap_around_in_either_direction() {
+    for start in [0, 0x7fff_fffc, u32::MAX - 3, u32::MAX] {
+        let mut bench = Bench::with(|setup| setup.engine.initial_outgoing_id = start);
+        let raw = bench.raw_opened();
+        bench.say(raw, 0, &Begin::new(start, 2_048, 2_048));
+        let attach = Attach { initial_delivery_count: Some(start), ..sending(0, "q") };
+        let heard = bench.ask(raw, &attach);
+        assert_eq!(heard.flow().delivery_count, Some(start), "it counts as its sender does");
+        let ids: Vec<_> = (0..8).map(|n| start.wrapping_add(n)).collect();
+        let message = text("m").to_bytes();
+        let packet: Vec<u8> =
+            ids.iter().flat_map(|id| framed(0, &whole(0, *id), &message)).collect();
+        bench.say_bytes(raw, &packet);
+        let heard = bench.hear(raw);
+        assert_eq!((heard.ends(), heard.detaches()), (vec![], vec![]));
+        let accepted: Vec<_> = heard.dispositions().iter().flat_map(settled_ids).collect();
+        assert_eq!(accepted, ids, "start {start}");
+
+        let heard = bench.ask(raw, &receiving(1, "q"));
+        let seen = heard.attach().initial_delivery_count.unwrap();
+        let flow = Flow { next_incoming_id: Some(start), ..credit_of(1, seen, 8) };
+        let transfers = bench.ask(raw, &flow).transfers();
+        assert_eq!(transfers.iter().map(|it| it.id.unwrap()).collect::<Vec<_>>(), ids);
+        bench.say(raw, 0, &settled(ids[0], ids[7], DeliveryState::Accepted));
+        assert_eq!((bench.depth("q"), bench.hear(raw).ends()), (0, vec![]));
+    }
+}
+
+/// The deliveries that a disposition is about.
+fn settled_ids(disposition: &Disposition) -> Vec<u32> {
+    let (first, last) = (disposition.first, disposition.last.unwrap_or(disposition.first));
+    assert_eq!((disposition.settled, &disposition.state), (true, &Some(DeliveryState::Accepted)));
+    (0..=last.wrapping_sub(first)).map(|n| first.wrapping_add(n)).collect()
+}
+
+/// A queue without end, and somebody who fills it with so many of the smallest messages.
+fn filled(bench: &mut Bench, messages: usize) {
     bench.create("q", |settings| settings.max_bytes = Some(0));
     let client = bench.client();
     let sender = bench.sender(client, "q");
-    let raw = bench.raw_opened();
-    // All of RFC 1982's numbers at once, and never a word about it again.
-    bench.say(raw, 0, &Begin::new(0, u32::MAX / 2, u32::MAX / 2));
-    bench.say(raw, 0, &receiving(0, "q"));
-    bench.say(raw, 0, &Flow { incoming_window: u32::MAX / 2, ..credit_of(0, 0, 1_000_000) });
-    bench.hear(raw);
-    let (mut sent, mut received) = (0, 0);
-    while sent < 70_000 {
-        for _ in 0..bench.credit(sender).min(5_000) {
-            bench.post(sender, &Default::default(), &[0x00, 0x53, 0x77, 0x40]);
-            sent += 1;
+    for sent in 0..messages {
+        if !bench.may_begin(sender) {
+            bench.run();
         }
-        bench.run();
-        received += bench.hear(raw).transfers().len();
+        assert!(bench.may_begin(sender), "message {sent}");
+        bench.post(sender, &Default::default(), &[0x00, 0x53, 0x77, 0x40]);
     }
-    assert_eq!(received, sent);
-    assert_eq!(bench.told(sender).len(), sent);
+    bench.run();
+    assert_eq!((bench.depth("q"), bench.told(sender).len()), (messages as u64, messages));
+}
+
+#[test]
+fn b2_a_receiver_with_one_huge_window_gets_more_than_65536_messages() {
+    // All numbers of RFC 1982 at once, or all there are, and never a word about it again.
+    for window in [u32::MAX / 2, u32::MAX] {
+        let mut bench = Bench::with(|setup| setup.settings.credit_window = 10_000);
+        filled(&mut bench, 70_000);
+        let raw = bench.raw_opened();
+        bench.say(raw, 0, &Begin::new(0, window, window));
+        bench.say(raw, 0, &receiving(0, "q"));
+        bench.say(raw, 0, &Flow { incoming_window: window, ..credit_of(0, 0, 1_000_000) });
+        assert_eq!(bench.hear(raw).transfers().len(), 70_000, "window {window}");
+    }
+}
+
+#[test]
+fn b2_a_receiver_gets_what_its_window_lets_through_and_more_when_it_renews_it() {
+    let mut bench = Bench::with(|setup| setup.settings.credit_window = 10_000);
+    filled(&mut bench, 140_000);
+    let window = 65_535;
+    let raw = bench.raw_opened();
+    bench.say(raw, 0, &Begin::new(0, window, window));
+    bench.say(raw, 0, &receiving(0, "q"));
+    bench.say(raw, 0, &Flow { incoming_window: window, ..credit_of(0, 0, u32::MAX) });
+    let mut seen = bench.hear(raw).transfers().len() as u32;
+    assert_eq!(seen, window, "there is credit for more");
+    // The session alone is told of it, as clients do, and not the link.
+    for expected in [window, 140_000 - 2 * window] {
+        let renewed = Flow {
+            next_incoming_id: Some(seen),
+            incoming_window: window,
+            outgoing_window: window,
+            ..Flow::default()
+        };
+        let more = bench.ask(raw, &renewed).transfers().len() as u32;
+        assert_eq!(more, expected);
+        seen += more;
+    }
 }
 
 #[test]

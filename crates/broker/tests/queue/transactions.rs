@@ -2,10 +2,12 @@
 
 use crate::bench::{BenchConsumer, QueueBench, message};
 use mochila_broker::{
-    Batch, BrokerSettings, DeleteIf, Enqueued, Fault, Held, Outcome, QueueSettings, Refusal,
-    Settlement, SharedQueue, Taking, Transaction, TransactionSettings, TransactionTotals,
+    Batch, BatchBuilder, BrokerSettings, DeleteIf, Enqueued, Fault, Held, LargeBody, MessageMeta,
+    Outcome, QueueSettings, Refusal, Settlement, SharedQueue, TakeLimit, Taken, Taking,
+    Transaction, TransactionSettings, TransactionTotals,
 };
-use std::sync::Arc;
+use mochila_wire::Sections;
+use std::sync::{Arc, Mutex, Weak};
 
 #[test]
 fn what_is_sent_in_a_transaction_is_redirected_like_everything_else() {
@@ -416,6 +418,62 @@ fn i2_a_large_rollback_gives_everything_back_in_order() {
     bench.rollback(transaction);
     let again = bench.take(consumer, 20_000);
     assert_eq!(again.texts, got.texts);
+}
+
+/// A body that looks, when it goes, how many messages the queue has left. That is without the
+/// queue's lock, or it would wait for ever.
+struct Witness {
+    queue: Weak<SharedQueue>,
+    seen: Arc<Mutex<Vec<u64>>>,
+}
+
+impl LargeBody for Witness {
+    fn len(&self) -> u64 {
+        1_000
+    }
+
+    fn read_at(&self, _: u64, _: &mut [u8]) -> std::io::Result<usize> {
+        Ok(0)
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        let depth = self.queue.upgrade().map(|queue| queue.statistics().msg_depth);
+        self.seen.lock().unwrap().extend(depth);
+    }
+}
+
+#[test]
+fn i2_a_large_rollback_is_done_in_pieces_between_which_others_have_the_queue() {
+    // Each of them has had its last attempt, and goes; so the pieces can be seen.
+    let settings = QueueSettings { max_delivery_count: Some(1), ..QueueSettings::default() };
+    let mut bench = QueueBench::new(settings);
+    let seen = Arc::default();
+    for _ in 0..200 {
+        let mut builder = BatchBuilder::new();
+        for _ in 0..64 {
+            let (queue, seen) = (Arc::downgrade(&bench.queue), Arc::clone(&seen));
+            let body = Arc::new(Witness { queue, seen });
+            let meta = MessageMeta::default();
+            builder.push_large(vec![7; 10], &Sections::default(), meta, body);
+        }
+        let batch = builder.finish(&[], bench.broker.budget()).unwrap();
+        bench.queue.enqueue(bench.now, batch).1.perform();
+    }
+    let consumer = bench.consumer();
+    let mut taken = Taken::new();
+    let limit = TakeLimit { messages: 12_800, bytes: usize::MAX };
+    bench.queue.take(bench.now, consumer.id, limit, &mut taken).1.perform();
+    let positions: Vec<_> = taken.deliveries().iter().map(|it| it.position).collect();
+    drop(taken);
+    let mut transaction = bench.begin();
+    bench.pledge(&mut transaction, consumer, &positions);
+    transaction.rollback_with(bench.now, &FAILED).perform();
+    let mut seen = std::mem::take(&mut *seen.lock().unwrap());
+    assert_eq!(seen.len(), 12_800);
+    seen.dedup();
+    assert_eq!(seen, [12_800 - 4_096, 12_800 - 2 * 4_096, 12_800 - 3 * 4_096, 0]);
 }
 
 #[test]

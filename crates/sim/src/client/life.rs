@@ -116,7 +116,7 @@ impl Client {
         let hungry = self.links.iter().filter_map(|link| match (link.place, &link.actor) {
             (Place::Attached { id, .. }, Actor::Receiver(receiver)) => {
                 let credit = line.engine.link(id).map_or(0, |link| link.credit());
-                receiver.appetite().filter(|_| credit > 0)
+                receiver.appetite(line.no).filter(|_| credit > 0)
             }
             _ => None,
         });

@@ -43,6 +43,7 @@ pub(crate) struct Receiver {
 pub(crate) struct Appetite {
     pub(crate) queue: String,
     pub(crate) receiver: ReceiverNo,
+    pub(crate) connection: ConnectionNo,
     selector: Option<Selector>,
     /// What it must not get again.
     excluded: BTreeSet<MessageNo>,
@@ -200,11 +201,12 @@ impl Receiver {
     }
 
     /// What it would take if it has credit; nothing if it only looks, or has a queue of its own.
-    pub(crate) fn appetite(&self) -> Option<Appetite> {
+    pub(crate) fn appetite(&self, connection: ConnectionNo) -> Option<Appetite> {
         let queue = self.plan.queue.clone().filter(|_| !self.plan.browse)?;
         Some(Appetite {
             queue,
             receiver: self.no,
+            connection,
             selector: self.plan.selector,
             excluded: self.excluded.clone(),
             held: self.held.len() + self.pledged.len(),

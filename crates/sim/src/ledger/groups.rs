@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Ledger, Taker};
+use super::{Holder, Ledger, Taker};
 use crate::client::Appetite;
 use crate::letter;
 use crate::number::{MessageNo, SenderNo};
@@ -55,12 +55,13 @@ impl Ledger {
         })
     }
 
-    /// Whether a receiver has a message of a group.
+    /// Whether a receiver has a message of a group, and not only had it on a connection that is gone
+    /// without the broker's knowing.
     fn has_group(&self, appetite: &Appetite, group: Option<u32>) -> bool {
-        let holder = |entry: &super::Entry| entry.holder.map(|holder| holder.receiver);
         let of_group = |entry: &&super::Entry| {
             entry.group == group && entry.queue == appetite.queue && !entry.done
         };
-        self.entries.iter().filter(of_group).any(|it| holder(it) == Some(appetite.receiver))
+        let holder = Holder { receiver: appetite.receiver, connection: appetite.connection };
+        self.entries.iter().filter(of_group).any(|entry| entry.holder == Some(holder))
     }
 }

@@ -25,8 +25,9 @@ pub(crate) struct Outgoing {
     pub(crate) consumer: ConsumerId,
     /// Messages are sent settled: sending one is accepting it.
     pub(crate) presettled: bool,
-    /// What becomes of deliveries that are settled without an outcome, or never.
-    pub(crate) default_outcome: Outcome,
+    /// What becomes of deliveries that are settled without an outcome, or never, if the peer has
+    /// said so.
+    pub(crate) default_outcome: Option<Outcome>,
     /// On the connection's list of links that may have something to send.
     pub(crate) ready: bool,
     /// On the connection's list of links with as many unsettled deliveries as there may be.
@@ -52,6 +53,18 @@ pub(crate) struct Parting {
 }
 
 impl Outgoing {
+    /// What becomes of deliveries that are settled without an outcome, or never.
+    pub(crate) fn default_outcome(&self) -> &Outcome {
+        self.default_outcome.as_ref().unwrap_or(&Outcome::Release)
+    }
+
+    /// What becomes of deliveries that were settled in a transaction which is rolled back: they were
+    /// delivered in vain, unless the peer has said otherwise. A message that always makes its
+    /// transaction fail would go round for ever.
+    pub(crate) fn outcome_of_rollback(&self) -> &Outcome {
+        self.default_outcome.as_ref().unwrap_or(&IN_VAIN)
+    }
+
     /// The link is gone: what it holds gets the default outcome, or counts as delivered in vain if the
     /// connection broke off.
     pub(crate) fn give_up(mut self, now: Now, parting: Parting, wakeups: &mut Wakeups) {
@@ -60,7 +73,7 @@ impl Outgoing {
             let released = [departure.ending(Outcome::Release)];
             wakeups.merge(self.queue.settle(now, self.consumer, &released));
         }
-        let outcome = if parting.is_lost { &IN_VAIN } else { &self.default_outcome };
+        let outcome = if parting.is_lost { &IN_VAIN } else { self.default_outcome() };
         wakeups.merge(self.queue.unsubscribe_with(now, self.consumer, outcome));
         if self.owns_queue {
             wakeups.merge(self.queue.lose_creator(now));

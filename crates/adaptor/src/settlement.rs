@@ -76,7 +76,7 @@ impl Settlements {
                 }
                 Fate::Is(outcome) => outcome.clone(),
                 Fate::Unsaid => match links.outgoing(link) {
-                    Some(outgoing) => outgoing.default_outcome.clone(),
+                    Some(outgoing) => outgoing.default_outcome().clone(),
                     None => continue,
                 },
             };
@@ -143,7 +143,8 @@ impl Settlements {
         (transactions, id, settled): (&mut Transactions, TransactionId, bool),
         wakeups: &mut Wakeups,
     ) {
-        let Outgoing { queue, consumer, default_outcome, .. } = outgoing;
+        let Outgoing { queue, consumer, .. } = outgoing;
+        let default_outcome = outgoing.outcome_of_rollback();
         let held = Held { queue, consumer: *consumer, default_outcome, settled };
         if let Some(transaction) = transactions.live(id) {
             if !self.accepted.is_empty() {

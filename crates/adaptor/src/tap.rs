@@ -44,13 +44,13 @@ impl Tap {
     }
 
     /// Our end of the link to the receiver.
-    pub(crate) fn end(self, peer: &Attach, source: &Source) -> End {
-        let default_outcome = source.default_outcome.as_ref().and_then(Outcome::of);
+    pub(crate) fn end(self, peer: &Attach) -> End {
+        let said = peer.source.as_ref().and_then(|source| source.default_outcome.as_ref());
         End::Outgoing(Outgoing {
             queue: self.queue,
             consumer: self.consumer,
             presettled: peer.snd_settle_mode == SenderSettleMode::Settled,
-            default_outcome: default_outcome.unwrap_or_default(),
+            default_outcome: said.and_then(Outcome::of),
             ready: false,
             full: false,
             departure: None,

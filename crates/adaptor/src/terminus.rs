@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use mochila_broker::exchange::ScopedBinding;
-use mochila_broker::{
-    ConsumerOptions, EventKind, Filters, Mode, Outcome, Remark, SharedQueue, Waker,
-};
+use mochila_broker::{ConsumerOptions, EventKind, Filters, Mode, Remark, SharedQueue, Waker};
 use mochila_engine::LinkId;
 use mochila_management::{Direction, LinkRecord};
 use mochila_wire::performative::{Attach, Role, SenderSettleMode};
@@ -110,7 +108,7 @@ impl Connection {
             ..self.link_record(id, peer, Direction::Out, tap.queue.name())
         };
         let is_new = tap.is_new_subscription;
-        let end = tap.end(peer, &source);
+        let end = tap.end(peer);
         let bound = self.bind_link(now, bindings, (end, is_new), scratch)?;
         self.open_tap(now, id, peer, (source, bound, record), scratch);
         Ok(())
@@ -197,7 +195,7 @@ impl Connection {
             queue,
             consumer,
             presettled: false,
-            default_outcome: Outcome::Release,
+            default_outcome: None,
             ready: false,
             full: false,
             departure: None,

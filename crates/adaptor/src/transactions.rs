@@ -390,7 +390,7 @@ fn undo(now: Now, transaction: Transaction, told: &[Told], ends: Ends<'_>) {
         let held = Held {
             queue: &outgoing.queue,
             consumer: outgoing.consumer,
-            default_outcome: &outgoing.default_outcome,
+            default_outcome: outgoing.outcome_of_rollback(),
             settled: false,
         };
         ends.wakeups.merge(transaction.give_back(now, &held, &positions));

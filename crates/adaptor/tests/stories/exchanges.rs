@@ -176,6 +176,26 @@ fn a_link_from_an_exchange_has_a_queue_that_goes_with_it() {
 }
 
 #[test]
+fn whoever_subscribes_gets_the_last_message_of_an_exchange_that_keeps_it() {
+    let mut bench = Bench::new();
+    let settings = ExchangeSettings { keeps_last: true, ..ExchangeSettings::default() };
+    exchange(&bench, "prices", settings);
+    let client = bench.client();
+    let sender = bench.sender(client, "prices/tea");
+    bench.send(sender, &text("1.20"));
+    let first = subscribe(&mut bench, client, "first", Source::at("prices/tea"));
+    assert_eq!(bench.texts(first), ["1.20"]);
+    bench.close_link(first);
+    assert_eq!(bench.queue_names(), [""; 0], "its queue goes with it");
+    let dynamic = Source { dynamic: true, ..Source::default() };
+    let own = subscribe(&mut bench, client, "own", dynamic);
+    let queue = bench.address(own);
+    bind(&bench, "prices", &queue, "tea");
+    bench.run();
+    assert_eq!(bench.texts(own), ["1.20"]);
+}
+
+#[test]
 fn the_filters_of_a_source_bind_its_queue_and_are_answered() {
     let mut bench = Bench::new();
     let client = bench.client();

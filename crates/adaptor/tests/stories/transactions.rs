@@ -76,11 +76,15 @@ fn messages_accepted_and_settled_leave_with_the_commit() {
 }
 
 #[test]
-fn what_was_settled_gets_the_default_outcome_of_its_source_when_it_is_rolled_back() {
+fn what_was_settled_and_is_rolled_back_was_delivered_in_vain_unless_its_source_says_otherwise() {
     // Qpid JMS settles what it accepts within a transaction, and says what failure is.
-    let default_outcome = Some(DeliveryState::modified(true, false));
-    let source = Source { default_outcome, ..Source::at("q") };
-    for (source, delivery_count) in [(source, 1), (Source::at("q"), 0)] {
+    let says = |outcome| Source { default_outcome: Some(outcome), ..Source::at("q") };
+    let sources = [
+        (says(DeliveryState::modified(true, false)), 1),
+        (says(DeliveryState::Released), 0),
+        (Source::at("q"), 1),
+    ];
+    for (source, delivery_count) in sources {
         let (mut bench, _, controller, got) = holding(&["a", "b", "c"], source);
         let id = bench.declare(controller);
         // Out of order, and yet they come back in theirs.

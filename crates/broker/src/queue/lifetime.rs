@@ -7,7 +7,9 @@ use crate::settings::{LifetimePolicy, QueueSettings};
 pub(crate) struct Lifetime {
     policy: Option<LifetimePolicy>,
     delay_ms: u64,
-    /// It has had a link or a message: a queue that nobody has used yet does not go.
+    /// It has had a link: a queue that nobody has linked to yet does not go for want of links, …
+    linked: bool,
+    /// … or a message: one that nobody has used yet does not go for want of both.
     used: bool,
     /// The link that made it is there, or the queue was not made by a link and is new.
     has_creator: bool,
@@ -27,6 +29,7 @@ impl Lifetime {
         Lifetime {
             policy: settings.lifetime,
             delay_ms: settings.auto_delete_delay_ms,
+            linked: false,
             used: false,
             has_creator: true,
             due_ms: NEVER,
@@ -47,7 +50,8 @@ impl Lifetime {
     /// Looks at the queue after something has changed: true if its time has come.
     pub(crate) fn is_over(&mut self, now_ms: u64, current: Use) -> bool {
         let Some(policy) = self.policy else { return false };
-        self.used |= current.links > 0 || current.messages > 0;
+        self.linked |= current.links > 0;
+        self.used |= self.linked || current.messages > 0;
         if !self.ends(policy, current) {
             self.due_ms = NEVER;
             return false;
@@ -66,7 +70,7 @@ impl Lifetime {
     fn ends(&self, policy: LifetimePolicy, current: Use) -> bool {
         match policy {
             LifetimePolicy::DeleteOnClose => !self.has_creator,
-            LifetimePolicy::DeleteOnNoLinks => self.used && current.links == 0,
+            LifetimePolicy::DeleteOnNoLinks => self.linked && current.links == 0,
             LifetimePolicy::DeleteOnNoMessages => !self.has_creator && current.messages == 0,
             LifetimePolicy::DeleteOnNoLinksOrMessages => {
                 self.used && current.links == 0 && current.messages == 0
@@ -104,6 +108,14 @@ mod tests {
     fn a_queue_that_nobody_has_used_yet_does_not_go() {
         let mut lifetime = lifetime(LifetimePolicy::DeleteOnNoLinks, 0);
         assert!(!lifetime.is_over(0, IDLE));
+        assert!(!lifetime.is_over(1, LINKED));
+        assert!(lifetime.is_over(2, IDLE));
+    }
+
+    #[test]
+    fn one_that_gets_a_message_before_its_first_link_waits_for_that_link() {
+        let mut lifetime = lifetime(LifetimePolicy::DeleteOnNoLinks, 0);
+        assert!(!lifetime.is_over(0, FILLED));
         assert!(!lifetime.is_over(1, LINKED));
         assert!(lifetime.is_over(2, IDLE));
     }

@@ -295,12 +295,7 @@ impl Receiver {
         }
         if let Some(current) = within {
             let is_settled = !self.plan.second;
-            let pledge = Pledge {
-                within: current.no,
-                verdict,
-                is_settled,
-                fails_by_default: self.plan.fails_by_default,
-            };
+            let pledge = Pledge { within: current.no, verdict, is_settled };
             hand.ledger.pledges(hand.connection, held.message, pledge);
             if !is_settled {
                 self.pledged.push((current.no, held));

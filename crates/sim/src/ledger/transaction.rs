@@ -52,8 +52,6 @@ pub(crate) struct Pledge {
     pub(crate) within: TransactionNo,
     pub(crate) verdict: Verdict,
     pub(crate) is_settled: bool,
-    /// If the transaction does not succeed, that counts as a failure to deliver it.
-    pub(crate) fails_by_default: bool,
 }
 
 impl Transaction {
@@ -112,11 +110,11 @@ impl Ledger {
         if account.is_over {
             return;
         }
-        let Pledge { within, verdict, is_settled, fails_by_default } = pledge;
+        let Pledge { within, verdict, is_settled } = pledge;
         let entry = &mut self.entries[no.0];
-        entry.most_failures += u32::from(fails_by_default);
-        if let Verdict::Modify { failed, mark, .. } = verdict {
-            entry.most_failures += u32::from(failed);
+        // It failed, or the transaction does.
+        entry.most_failures += 1;
+        if let Verdict::Modify { mark, .. } = verdict {
             entry.marks.extend(mark);
         }
         let transaction = &mut self.transactions[within.0];
@@ -383,7 +381,7 @@ mod tests {
             let mut exchange = Exchange { ledger, within, sent, taken };
             exchange.arrives(CLIENT, &exchange.taken.clone());
             let verdict = Verdict::Accept;
-            let pledge = Pledge { within, verdict, is_settled: true, fails_by_default: false };
+            let pledge = Pledge { within, verdict, is_settled: true };
             exchange.ledger.pledges(CLIENT, no, pledge);
             exchange
         }

@@ -216,7 +216,7 @@ impl Connection {
 
     /// Encodes what was taken; returns how many messages.
     fn send_taken(&mut self, now: Now, id: LinkId, scratch: &mut Scratch) -> usize {
-        let Scratch { taken, head, added, positions, wakeups, .. } = scratch;
+        let Scratch { taken, front, added, positions, wakeups, .. } = scratch;
         let (Some(outgoing), Some(mut wire)) = (self.links.outgoing(id), self.engine.outgoing(id))
         else {
             return 0;
@@ -226,9 +226,9 @@ impl Connection {
         positions.clear();
         for (index, delivery) in taken.deliveries().iter().enumerate() {
             taken.touch_scattered(index);
-            head.clear();
             let content = taken.content(delivery);
-            let from = taken.write_head(delivery, added, head);
+            let from = taken.write_front(delivery, added, front);
+            let head = front.bytes();
             match content {
                 Content::Slice(bytes) if wire.fits(head.len() + bytes.len() - from) => {
                     let parts: [&[u8]; 2] = [head, &bytes[from..]];

@@ -1,4 +1,4 @@
-use mochila_broker::{Added, Taken, Wakeups};
+use mochila_broker::{Added, Front, Taken, Wakeups};
 
 use crate::arrival::Arrivals;
 use crate::settlement::Settlements;
@@ -11,8 +11,8 @@ pub struct Scratch {
     pub(crate) arrivals: Arrivals,
     pub(crate) settlements: Settlements,
     pub(crate) taken: Taken,
-    /// The head of a message that goes out changed.
-    pub(crate) head: Vec<u8>,
+    /// What goes out in front of a message that goes out changed.
+    pub(crate) front: Front,
     /// Annotations that go out with a message and did not come with it.
     pub(crate) added: Added,
     /// A piece of a large message.

@@ -38,7 +38,7 @@ pub use exchange::{
     Publisher, Routing,
 };
 pub use message::{
-    Added, Batch, BatchBuilder, Content, Delivery, LargeBody, MessageMeta, Origin, Overlay,
+    Added, Batch, BatchBuilder, Content, Delivery, Front, LargeBody, MessageMeta, Origin, Overlay,
     Segment, Taken,
 };
 pub use node::{AbandonedTotals, Broker, BrokerSettings, Pattern};

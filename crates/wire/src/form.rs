@@ -55,11 +55,17 @@ impl Form {
     pub fn write(&self, out: &mut Vec<u8>, numbers: &[i64]) {
         let start = out.len();
         out.extend_from_slice(&self.bytes);
+        self.fill(&mut out[start..], numbers);
+    }
+
+    /// Puts other numbers into a section that was written before.
+    #[inline]
+    pub fn fill(&self, section: &mut [u8], numbers: &[i64]) {
         for (blank, number) in self.blanks.iter().zip(numbers) {
-            let at = start + blank.at;
+            let at = blank.at;
             match blank.width {
-                Width::Uint => out[at..at + 4].copy_from_slice(&(*number as u32).to_be_bytes()),
-                Width::Long => out[at..at + 8].copy_from_slice(&number.to_be_bytes()),
+                Width::Uint => section[at..at + 4].copy_from_slice(&(*number as u32).to_be_bytes()),
+                Width::Long => section[at..at + 8].copy_from_slice(&number.to_be_bytes()),
             }
         }
     }
@@ -94,7 +100,8 @@ mod tests {
             let form = Form::new(&[(&key, Width::Uint), (&time, Width::Long)]);
             for (number, at) in [(0, 0), (7, 1), (u32::MAX, i64::MAX)] {
                 let mut bytes = Vec::new();
-                form.write(&mut bytes, &[number.into(), at]);
+                form.write(&mut bytes, &[1, 2]);
+                form.fill(&mut bytes, &[number.into(), at]);
                 bytes.extend_from_slice(&[0x00, 0x53, 0x77, 0x40]);
                 let message = Message::decode(&bytes).unwrap();
                 let mut expected = Map::new();

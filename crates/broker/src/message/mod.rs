@@ -26,7 +26,7 @@ pub use origin::Origin;
 pub use overlay::Overlay;
 pub use segment::Segment;
 pub use stamps::Added;
-pub use taken::{Delivery, Taken};
+pub use taken::{Delivery, Front, Taken};
 
 pub(crate) use batch::Incoming;
 pub(crate) use batch_builder::cost_of_one;

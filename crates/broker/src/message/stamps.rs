@@ -46,12 +46,25 @@ impl Stamps {
         let Some(form) = self.form.as_ref().filter(|_| self.knows_all(origin)) else {
             return false;
         };
-        let number = i64::from(number_of(position));
-        match self.sequence {
-            Some(_) => form.write(out, &[number, nanoseconds(origin)]),
-            None => form.write(out, &[nanoseconds(origin)]),
-        }
+        form.write(out, self.numbers(&[i64::from(number_of(position)), nanoseconds(origin)]));
         true
+    }
+
+    /// Makes what was written for one message that of another; false if that is not all there is to
+    /// it.
+    #[inline]
+    pub(super) fn rewrite(&self, section: &mut [u8], position: u64, origin: Origin) -> bool {
+        let Some(form) = self.form.as_ref().filter(|_| self.knows_all(origin)) else {
+            return false;
+        };
+        form.fill(section, self.numbers(&[i64::from(number_of(position)), nanoseconds(origin)]));
+        true
+    }
+
+    /// Those of the number and the time that messages get.
+    #[inline]
+    fn numbers<'a>(&self, both: &'a [i64; 2]) -> &'a [i64] {
+        if self.sequence.is_some() { both } else { &both[1..] }
     }
 
     /// Whether every message of this origin gets all of the annotations.

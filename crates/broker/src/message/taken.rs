@@ -44,6 +44,24 @@ pub struct Delivery {
     pub(crate) head: Head,
 }
 
+/// What goes out in front of a message's own bytes. Whoever sends messages owns one and uses it again
+/// and again.
+#[derive(Debug, Default)]
+pub struct Front {
+    bytes: Vec<u8>,
+    /// What a queue adds to each message, and nothing else was changed: the annotations stand from
+    /// here on.
+    stamps: Option<(Arc<Stamps>, usize)>,
+}
+
+impl Front {
+    /// The bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 impl Taken {
     /// An empty one.
     pub fn new() -> Taken {
@@ -130,12 +148,47 @@ impl Taken {
     /// Appends what goes out in place of the beginning of a message, and returns from where on its
     /// own bytes follow: from the start, if it goes out as it came in.
     pub fn write_head(&self, delivery: &Delivery, added: &mut Added, out: &mut Vec<u8>) -> usize {
-        if let Some(end) = self.write_stamps(delivery, out) {
-            return end;
+        match self.write_stamps(delivery, out) {
+            Some(end) => end,
+            None => self.write_patched(delivery, added, out),
         }
+    }
+
+    fn write_patched(&self, delivery: &Delivery, added: &mut Added, out: &mut Vec<u8>) -> usize {
         let Some(patch) = self.patch(delivery, added) else { return 0 };
         let sections = self.sections(delivery);
         annotation::write_head(out, self.bytes(delivery), &sections, &patch)
+    }
+
+    /// The same, with what was written for the message before it: mostly only the numbers differ
+    /// that the queue adds.
+    #[inline]
+    pub fn write_front(&self, delivery: &Delivery, added: &mut Added, front: &mut Front) -> usize {
+        if let Some(end) = self.rewrite_stamps(delivery, front) {
+            return end;
+        }
+        front.bytes.clear();
+        front.stamps = None;
+        let Some(end) = self.write_stamps(delivery, &mut front.bytes) else {
+            return self.write_patched(delivery, added, &mut front.bytes);
+        };
+        if let Some(stamps) = self.stamps.as_ref().filter(|_| !self.has_numbers) {
+            front.stamps = Some((Arc::clone(stamps), end));
+        }
+        end
+    }
+
+    #[inline]
+    fn rewrite_stamps(&self, delivery: &Delivery, front: &mut Front) -> Option<usize> {
+        let (stamps, end) = (self.stamps.as_ref()?, delivery.head.end_without_annotations()?);
+        let (known, known_end) = front.stamps.as_ref()?;
+        if delivery.is_patched() || !Arc::ptr_eq(stamps, known) || *known_end != end {
+            return None;
+        }
+        let (before, section) = front.bytes.split_at_mut_checked(end)?;
+        let origin = self.segments[delivery.segment as usize].origin();
+        let is_same = *before == self.bytes(delivery)[..end];
+        (is_same && stamps.rewrite(section, delivery.position, origin)).then_some(end)
     }
 
     /// The same for a message to which the annotations of a queue are added, or its number in an

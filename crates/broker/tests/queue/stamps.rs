@@ -3,8 +3,8 @@
 use crate::bench::{BenchConsumer, QueueBench, message};
 use mochila_broker::settings::Defaults;
 use mochila_broker::{
-    Added, BatchBuilder, BrokerSettings, LargeBody, MessageMeta, Origin, Outcome, QueueSettings,
-    TakeLimit, Taken,
+    Added, BatchBuilder, BrokerSettings, Front, LargeBody, MessageMeta, Origin, Outcome,
+    QueueSettings, TakeLimit, Taken,
 };
 use mochila_wire::section::scan;
 use mochila_wire::{Encode, Limits, Map, Message, Value};
@@ -180,6 +180,57 @@ fn the_bare_message_and_the_users_annotations_go_out_byte_for_byte() {
         assert!(head.windows(items.len()).any(|window| window == items), "the items as they were");
         let sent = Message::decode(&[&head, bare].concat()).unwrap();
         assert_eq!(sent.message_annotations, Some(user.clone().with("seqno", 1u32)));
+    }
+}
+
+#[test]
+fn what_was_written_for_one_message_is_used_for_the_next_only_where_it_is_the_same() {
+    let user = Map::new().with("mine", 1u32);
+    for sequence in [true, false] {
+        let mut settings = QueueSettings { ingress_timestamp: Some(true), ..Default::default() };
+        settings.sequence_key = sequence.then(|| "seqno".into());
+        let mut bench = QueueBench::new(settings);
+        let durable = |mut message: Message| {
+            message.header_mut().durable = true;
+            message
+        };
+        let annotated = |mut message: Message| {
+            message.message_annotations = Some(user.clone());
+            message
+        };
+        let waits = |mut message: Message| {
+            message.header_mut().ttl = Some(60_000);
+            message
+        };
+        let plain = || message("text");
+        let messages = vec![
+            plain(),
+            plain(),
+            durable(plain()),
+            durable(plain()),
+            plain(),
+            annotated(plain()),
+            plain(),
+            annotated(durable(plain())),
+            durable(plain()),
+            waits(plain()),
+            waits(plain()),
+            plain(),
+        ];
+        messages.iter().for_each(|message| send_at(&bench, message));
+        bench.pass(7);
+        let consumer = bench.consumer();
+        let mut taken = Taken::new();
+        let limit = TakeLimit { messages: 100, bytes: usize::MAX };
+        bench.queue.take(bench.now, consumer.id, limit, &mut taken).1.perform();
+        assert_eq!(taken.len(), messages.len());
+        let mut front = Front::default();
+        for delivery in taken.deliveries() {
+            let mut head = Vec::new();
+            let from = taken.write_head(delivery, &mut Added::new(), &mut head);
+            assert_eq!(taken.write_front(delivery, &mut Added::new(), &mut front), from);
+            assert_eq!(front.bytes(), head, "message {}", delivery.position);
+        }
     }
 }
 

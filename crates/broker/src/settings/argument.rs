@@ -260,7 +260,9 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "shared-msg-group",
         aliases: &["shared-groups"],
         kind: ArgumentKind::Flag,
-        doc: "Messages are grouped, and those of one group are with one consumer at a time.",
+        doc: "Messages are grouped, and those of one group are with one consumer at a time, in order. A \
+              consumer whose selector does not match the oldest message of a free group gets no later \
+              one of it before somebody else has taken that one.",
         write: |settings, value| settings.shared_groups = value.flag(),
         read: |settings| settings.shared_groups.then_some(Argued::Flag(true)),
     },

@@ -204,7 +204,7 @@ impl Node {
         Err(QueueError::Deleted { name }.to_amqp())
     }
 
-    /// The queue that a link asks for, and whether it was made for this link alone.
+    /// The queue that a link asks for, and whether this link has made it.
     fn queue_for(&self, wanted: &Wanted<'_>) -> Result<(Arc<SharedQueue>, bool), AmqpError> {
         if wanted.dynamic {
             let mut settings = wanted.settings()?;
@@ -217,11 +217,10 @@ impl Node {
             .address
             .filter(|address| !address.is_empty())
             .ok_or_else(|| refusal::invalid("a terminus needs an address, or has to be dynamic"))?;
-        let queue = match wanted.has("create-on-demand") {
+        match wanted.has("create-on-demand") {
             true => self.create_on_demand(address, wanted),
-            false => self.open(address, wanted.user),
-        };
-        Ok((queue?, false))
+            false => Ok((self.open(address, wanted.user)?, false)),
+        }
     }
 
     /// The queue at an address, made for this user if a pattern says so.
@@ -240,18 +239,19 @@ impl Node {
         &self,
         address: &str,
         wanted: &Wanted<'_>,
-    ) -> Result<Arc<SharedQueue>, AmqpError> {
+    ) -> Result<(Arc<SharedQueue>, bool), AmqpError> {
         if let Some(queue) = self.broker.queue(address) {
-            return Ok(queue);
+            return Ok((queue, false));
         }
         match self.broker.create(address, wanted.settings()?) {
             Ok(queue) => {
                 queue.set_creator(wanted.user);
-                Ok(queue)
+                Ok((queue, true))
             }
             // Somebody else was faster.
             Err(QueueError::Exists { .. }) => {
-                self.broker.open_for(address, Some(wanted.user)).map_err(|error| error.to_amqp())
+                let opened = self.broker.open_for(address, Some(wanted.user));
+                opened.map(|queue| (queue, false)).map_err(|error| error.to_amqp())
             }
             Err(error) => Err(error.to_amqp()),
         }

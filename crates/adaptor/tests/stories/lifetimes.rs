@@ -32,6 +32,40 @@ fn links_of_a_queue_that_is_deleted_are_detached_with_the_reason() {
 }
 
 #[test]
+fn a_queue_that_a_link_makes_on_demand_goes_as_its_lifetime_policy_says() {
+    let policies = [("delete-on-close", false), ("delete-if-empty", true), ("manual", true)];
+    for (policy, stays_filled) in policies {
+        let mut bench = Bench::new();
+        let (maker, client) = (bench.client(), bench.client());
+        let source = on_demand(Map::new().with("qpid.lifetime-policy", policy));
+        let target = Target {
+            address: source.address,
+            capabilities: source.capabilities,
+            dynamic_node_properties: source.dynamic_node_properties,
+            ..Target::default()
+        };
+        let request = AttachRequest::sender("maker", Source::default(), target.into());
+        let sender = bench.attach(maker, request);
+        bench.send(sender, &text("a"));
+        let other = bench.sender(client, "made");
+        assert_eq!(bench.queue_names(), ["made"], "{policy}");
+        bench.kill(maker);
+        let expected: &[&str] = if stays_filled { &["made"] } else { &[] };
+        assert_eq!(bench.queue_names(), expected, "{policy}: the link that made it is gone");
+        assert_eq!(bench.detached(other).is_none(), stays_filled, "{policy}");
+        if stays_filled {
+            bench.close_link(other);
+            let receiver = bench.receiver(client, "made", 1);
+            let got = bench.got(receiver).remove(0);
+            bench.settle(&got, DeliveryState::Accepted);
+            bench.close_link(receiver);
+            let expected: &[&str] = if policy == "manual" { &["made"] } else { &[] };
+            assert_eq!(bench.queue_names(), expected, "{policy}: it is empty");
+        }
+    }
+}
+
+#[test]
 fn a_deleted_queue_that_is_wanted_again_is_a_new_one() {
     let mut bench = Bench::new();
     let client = bench.client();

@@ -9,8 +9,9 @@ pub(crate) struct Lifetime {
     delay_ms: u64,
     /// It has had a link: a queue that nobody has linked to yet does not go for want of links, …
     linked: bool,
-    /// … or a message: one that nobody has used yet does not go for want of both.
-    used: bool,
+    /// … and one that has had no message does not go for want of messages, unless the link is gone
+    /// that made it.
+    filled: bool,
     /// The link that made it is there, or the queue was not made by a link and is new.
     has_creator: bool,
     /// When it goes, if nobody comes back; `NEVER` as long as it does not.
@@ -30,7 +31,7 @@ impl Lifetime {
             policy: settings.lifetime,
             delay_ms: settings.auto_delete_delay_ms,
             linked: false,
-            used: false,
+            filled: false,
             has_creator: true,
             due_ms: NEVER,
         }
@@ -51,7 +52,7 @@ impl Lifetime {
     pub(crate) fn is_over(&mut self, now_ms: u64, current: Use) -> bool {
         let Some(policy) = self.policy else { return false };
         self.linked |= current.links > 0;
-        self.used |= self.linked || current.messages > 0;
+        self.filled |= current.messages > 0;
         if !self.ends(policy, current) {
             self.due_ms = NEVER;
             return false;
@@ -71,9 +72,13 @@ impl Lifetime {
         match policy {
             LifetimePolicy::DeleteOnClose => !self.has_creator,
             LifetimePolicy::DeleteOnNoLinks => self.linked && current.links == 0,
-            LifetimePolicy::DeleteOnNoMessages => !self.has_creator && current.messages == 0,
+            LifetimePolicy::DeleteOnNoMessages => {
+                let is_left = self.filled && current.links == 0;
+                current.messages == 0 && (!self.has_creator || is_left)
+            }
             LifetimePolicy::DeleteOnNoLinksOrMessages => {
-                self.used && current.links == 0 && current.messages == 0
+                let is_used = self.linked || self.filled;
+                is_used && current.links == 0 && current.messages == 0
             }
         }
     }
@@ -135,6 +140,15 @@ mod tests {
         lifetime.lose_creator();
         assert!(!lifetime.is_over(1, FILLED));
         assert!(lifetime.is_over(2, LINKED));
+    }
+
+    #[test]
+    fn one_that_no_link_made_goes_when_its_messages_are_gone_and_nobody_is_linked() {
+        let mut lifetime = lifetime(LifetimePolicy::DeleteOnNoMessages, 0);
+        assert!(!lifetime.is_over(0, IDLE));
+        assert!(!lifetime.is_over(1, FILLED));
+        assert!(!lifetime.is_over(2, LINKED));
+        assert!(lifetime.is_over(3, IDLE));
     }
 
     #[test]

@@ -76,7 +76,11 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "lifetime-policy",
         aliases: &["qpid.lifetime-policy"],
         kind: ArgumentKind::Choice(LIFETIMES),
-        doc: "When the queue is deleted by itself.",
+        doc: "When the queue is deleted by itself. on-close: with the link that made it; what no \
+              link has made stays. on-no-links (if-unused): when its last link is gone. \
+              on-no-messages (if-empty): when there are no messages and the link that made it is \
+              gone, or the last link after there have been messages. The last: when there are \
+              neither links nor messages.",
         write: |settings, value| settings.lifetime = lifetime(value.choice()),
         read: |settings| settings.lifetime.map(|policy| Argued::Choice(lifetime_name(policy))),
     },

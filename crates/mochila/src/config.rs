@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::management::{Entity, Management, Subject};
 use crate::output::{remark, show, terminal_width};
 use crate::table::{Column, Format, Table};
-use arguments::{declared_arguments, listed_flags, value_of};
+use arguments::{declared_arguments, listed_flags, typed_value_of, value_of};
 pub(crate) use options::Options;
 
 /// Does what the command says.
@@ -349,6 +349,10 @@ impl Config<'_> {
             };
             attributes.insert("xquery", query);
         }
+        for argument in &self.options.queue.argument {
+            let (name, value) = typed_value_of(argument);
+            attributes.insert(name, value);
+        }
         let [mode, pairs @ ..] = matching else { return Ok(attributes) };
         if !["any", "all"].contains(mode) {
             return Err(Failure::option(format!(
@@ -357,7 +361,7 @@ impl Config<'_> {
         }
         attributes.insert("x-match", *mode);
         for pair in pairs {
-            let (name, value) = value_of(pair.trim_end_matches(','));
+            let (name, value) = typed_value_of(pair.trim_end_matches(','));
             attributes.insert(name, value);
         }
         Ok(attributes)

@@ -228,7 +228,7 @@ fn settings(options: &Options, connect: &Connect, address: &Address) -> Outcome<
     let identity = connect.url.user.clone().filter(|_| options.auto_user_id);
     Ok(TemplateSettings {
         durable: options.durable,
-        priority: (options.priority > 0).then_some(options.priority),
+        priority: options.priority,
         ttl_ms: (options.ttl > 0).then_some(options.ttl),
         message_id: options.id.clone(),
         user_id: options.user_id.clone().or(identity),

@@ -74,6 +74,32 @@ impl Broker {
 }
 
 #[test]
+fn a_binding_has_the_arguments_that_it_is_given_with_the_types_that_messages_have() {
+    let broker = Broker::start();
+    broker.ok("config", "add queue q");
+    broker.ok("config", "add queue other");
+    broker.ok("config", "bind amq.match q k all n=5.5 flag=true");
+    broker.ok("send", "-a amq.match -P n=5.5 -P flag=true --content-string matches");
+    assert_eq!(broker.ok("receive", "-a q"), "matches\n");
+    broker.ok("config", "bind amq.direct q key");
+    broker.ok("config", "bind amq.direct other key --argument qpid.exclusive-binding=1");
+    broker.ok("send", "-a amq.direct/key --content-string exclusive");
+    assert_eq!(broker.ok("receive", "-a other"), "exclusive\n");
+    assert_eq!(broker.ok("receive", "-a q"), "", "the other binding has ended this one");
+}
+
+#[test]
+fn the_least_priority_is_one_that_messages_can_have() {
+    let broker = Broker::start();
+    broker.ok("config", "add queue q --argument qpid.priorities=10");
+    for line in ["--priority 0 --content-string least", "--content-string usual"] {
+        broker.ok("send", &format!("-a q {line}"));
+    }
+    broker.ok("send", "-a q --priority 3 --content-string less");
+    assert_eq!(broker.ok("receive", "-a q"), "usual\nless\nleast\n");
+}
+
+#[test]
 fn exchanges_are_added_bound_listed_and_deleted() {
     let broker = Broker::start();
     broker.ok("config", "add exchange topic news --sequence --ive --alternate-exchange amq.fanout");

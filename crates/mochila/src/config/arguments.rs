@@ -3,6 +3,7 @@
 use mochila_wire::{Map, Value};
 
 use super::options::{Options, QueueFlags};
+use crate::address::guess;
 use crate::failure::Outcome;
 use crate::management::Entity;
 use crate::text::value_text;
@@ -188,6 +189,14 @@ pub(super) fn value_of(argument: &str) -> (&str, Value) {
             Ok(number) => (name, Value::Long(number)),
             Err(_) => (name, Value::from(text)),
         },
+    }
+}
+
+/// The same of a binding: a value has the type that `send -P` gives it, so that both match.
+pub(super) fn typed_value_of(argument: &str) -> (&str, Value) {
+    match argument.split_once('=') {
+        None => (argument, Value::Null),
+        Some((name, text)) => (name, guess(text)),
     }
 }
 

@@ -34,9 +34,10 @@ pub(crate) struct Options {
     /// Time-to-live for messages, in milliseconds
     #[arg(long, value_name = "msecs", default_value_t = 0)]
     pub(crate) ttl: u32,
-    /// Priority for messages (higher value implies higher priority)
-    #[arg(long, value_name = "PRIORITY", default_value_t = 0)]
-    pub(crate) priority: u8,
+    /// Priority for messages (higher value implies higher priority); without it they say none, which
+    /// means 4
+    #[arg(long, value_name = "PRIORITY")]
+    pub(crate) priority: Option<u8>,
     /// Specify message property; numbers and true or false get the type that they look like
     #[arg(short = 'P', long, value_name = "NAME=VALUE")]
     pub(crate) property: Vec<String>,

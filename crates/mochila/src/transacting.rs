@@ -42,6 +42,10 @@ pub(crate) struct Transacting {
     spare: VecDeque<(Box<[u8]>, Instant)>,
     /// How many the broker has still to name.
     declaring: usize,
+    /// How many it has still to end.
+    discharging: usize,
+    /// How many may follow the one that is open, as far as the broker has told.
+    most_ahead: usize,
     /// When the transaction that is open became so.
     since: Instant,
     /// How many have been ended.
@@ -49,9 +53,7 @@ pub(crate) struct Transacting {
     /// The message with which the last one ended.
     ended_with: u64,
     /// What the coordinator has still to be asked.
-    to_ask: VecDeque<Vec<u8>>,
-    /// What it has been asked and has not answered.
-    asked: u32,
+    to_ask: VecDeque<(Question, Vec<u8>)>,
     is_over: bool,
 }
 
@@ -76,11 +78,12 @@ impl Transacting {
             id: None,
             spare: VecDeque::new(),
             declaring: 0,
+            discharging: 0,
+            most_ahead: usize::MAX,
             since: Instant::now(),
             count: 0,
             ended_with: 0,
             to_ask: VecDeque::new(),
-            asked: 0,
             is_over: false,
         };
         transacting.declare(1);
@@ -98,7 +101,7 @@ impl Transacting {
 
     /// Whether the coordinator has nothing more to say.
     pub(crate) fn is_settled(&self) -> bool {
-        self.is_over && self.to_ask.is_empty() && self.asked == 0
+        self.is_over && self.declaring == 0 && self.discharging == 0
     }
 
     /// Whether a transaction ends with this message. Messages that do not count may follow it.
@@ -134,19 +137,22 @@ impl Transacting {
         self.since = now;
         self.give_up_spares(STALE);
         self.id = self.spare.pop_front().map(|(id, _)| id);
-        self.declare(ahead);
+        let fewest = usize::from(self.id.is_none());
+        self.declare(ahead.min(self.most_ahead).max(fewest));
     }
 
     /// Asks for transactions until so many follow, or are about to.
     fn declare(&mut self, ahead: usize) {
         for _ in (self.spare.len() + self.declaring)..ahead {
-            self.to_ask.push_back(control_message(&Declare::default()));
+            self.to_ask.push_back((Question::Declare, control_message(&Declare::default())));
             self.declaring += 1;
         }
     }
 
     fn discharge(&mut self, txn_id: Box<[u8]>, fail: bool) {
-        self.to_ask.push_back(control_message(&Discharge { txn_id, fail }));
+        let message = control_message(&Discharge { txn_id, fail });
+        self.to_ask.push_back((Question::Discharge, message));
+        self.discharging += 1;
     }
 
     /// Ends those of the following transactions that have been declared so long ago or longer.
@@ -169,33 +175,63 @@ impl Transacting {
             if outgoing.capacity() == 0 {
                 return;
             }
-            let Some(message) = self.to_ask.pop_front() else { return };
-            outgoing.send(0, false, 0, &[&message]);
-            self.asked += 1;
+            let Some((question, message)) = self.to_ask.pop_front() else { return };
+            outgoing.send(question as u64, false, 0, &[&message]);
         }
     }
 
-    /// The coordinator has answered.
-    pub(crate) fn answered(&mut self, state: Option<DeliveryState>) -> Outcome {
-        self.asked = self.asked.saturating_sub(1);
+    /// The coordinator has answered the question that was sent with this token.
+    pub(crate) fn answered(&mut self, token: u64, state: Option<DeliveryState>) -> Outcome {
+        match Question::of(token) {
+            Question::Declare => self.declaring = self.declaring.saturating_sub(1),
+            Question::Discharge => self.discharging = self.discharging.saturating_sub(1),
+        }
         match state {
-            Some(DeliveryState::Declared { txn_id }) => {
-                self.declaring = self.declaring.saturating_sub(1);
-                if self.is_over {
-                    self.discharge(txn_id, true);
-                } else if self.id.is_none() {
-                    self.id = Some(txn_id);
-                } else {
-                    self.spare.push_back((txn_id, Instant::now()));
-                }
-            }
+            Some(DeliveryState::Declared { txn_id }) => self.named(txn_id),
             Some(DeliveryState::Accepted) => {}
+            _ if Question::of(token) == Question::Declare && self.can_do_with_fewer() => {
+                self.most_ahead = self.spare.len();
+            }
             Some(DeliveryState::Rejected { error: Some(error) }) => {
                 return Err(Failure::new("TransactionAborted", error));
             }
             _ => return Err(Failure::new("TransactionAborted", "the coordinator refused")),
         }
+        // One that was refused because of those that had not ended yet.
+        if self.id.is_none() && !self.is_over {
+            self.declare(usize::from(self.discharging == 0));
+        }
         Ok(())
+    }
+
+    /// Whether messages go on, now or soon, without another transaction.
+    fn can_do_with_fewer(&self) -> bool {
+        self.is_open() || self.is_over || self.declaring > 0 || self.discharging > 0
+    }
+
+    /// A transaction has begun.
+    fn named(&mut self, txn_id: Box<[u8]>) {
+        if self.is_over {
+            self.discharge(txn_id, true);
+        } else if self.id.is_none() {
+            self.id = Some(txn_id);
+        } else {
+            self.spare.push_back((txn_id, Instant::now()));
+        }
+    }
+}
+
+/// What the coordinator is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    Declare,
+    Discharge,
+}
+
+impl Question {
+    /// The question that was sent with this token.
+    fn of(token: u64) -> Question {
+        if token == Question::Declare as u64 { Question::Declare } else { Question::Discharge }
     }
 }
 

@@ -101,6 +101,16 @@ fn large_and_settled_messages_are_sent_in_transactions_too() {
 }
 
 #[test]
+fn the_tools_have_no_more_transactions_at_hand_than_the_broker_allows() {
+    for most in [1, 3, 16] {
+        let broker = Broker::with(|config| config.max_transactions = most);
+        broker.ok("send -a q -m 3000 --tx 7 --capacity 500");
+        broker.ok("receive -a q -m 2000 --tx 7 --capacity 500 --print-content no");
+        assert_eq!(broker.numbers("q"), (2001..=3000).collect::<Vec<_>>(), "{most}");
+    }
+}
+
+#[test]
 fn a_transaction_that_cannot_be_committed_ends_send_with_the_reason() {
     let broker = Broker::with(|config| config.max_transaction_operations = 5);
     let output = broker.run("send -a q -m 10 --tx 10");

@@ -8,22 +8,33 @@ use crate::settings::{Defaults, QueueSettings};
 /// lower one below which all is well again.
 ///
 /// ```text
-///          as much as the upper threshold, and the gap is over
-///   calm ──────────────────────────────────────────────────────▶ raised
-///        ◀──────────────────────────────────────────────────────
-///          no more than the lower threshold
+///          as much as the upper threshold
+///   calm ─────────────┬──────────────────────────────────▶ raised
+///     ▲ ▲             │ too soon after the last time        ▲ │
+///     │ └─ less ─── waiting ──────── the gap is over ───────┘ │
+///     └──────────── no more than the lower threshold ─────────┘
 /// ```
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     /// Upper thresholds that nobody has set are at so many percent of the limits; with `EXPLICIT`
     /// if some have been set. One byte for both: there may be a million queues.
     percent: u8,
-    /// Which of the two, messages and bytes, are raised.
-    raised: [bool; 2],
+    /// Where the two are, messages and bytes.
+    levels: [Level; 2],
     /// Whether an upward, or a downward, crossing has to be told.
     crossed: Option<bool>,
     /// No upward crossing is told before that, in whole seconds: there may be a million queues.
     quiet_until_s: u32,
+}
+
+/// Where a depth is, and whether that has been told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Level {
+    #[default]
+    Calm,
+    /// Above the upper threshold, to be told when the gap is over.
+    Waiting,
+    Raised,
 }
 
 /// A threshold that a queue has crossed, and how much it held then.
@@ -69,11 +80,22 @@ impl Alarm {
                 true => explicit(settings, index, usual),
                 false => (usual, usual / 2),
             };
-            let is_crossed = if self.raised[index] { depth <= down } else { depth >= up && up > 0 };
-            if is_crossed {
-                self.cross(index, now_ms, settings);
+            let is_above = depth >= up && up > 0;
+            let is_to_change = match self.levels[index] {
+                Level::Calm => is_above,
+                Level::Waiting => true,
+                Level::Raised => depth <= down,
+            };
+            if is_to_change {
+                self.change(index, is_above, now_ms, settings);
             }
         }
+    }
+
+    /// When something has to be told though nothing changes.
+    pub(crate) fn due_ms(&self) -> Option<u64> {
+        let is_waiting = self.levels.contains(&Level::Waiting);
+        is_waiting.then_some(u64::from(self.quiet_until_s) * 1_000)
     }
 
     /// What has to be told, if anything.
@@ -85,18 +107,24 @@ impl Alarm {
     }
 
     #[cold]
-    fn cross(&mut self, index: usize, now_ms: u64, settings: &QueueSettings) {
-        let is_upward = !self.raised[index];
-        if is_upward {
-            if now_ms < u64::from(self.quiet_until_s) * 1_000 {
-                return;
+    fn change(&mut self, index: usize, is_above: bool, now_ms: u64, settings: &QueueSettings) {
+        let is_quiet = now_ms < u64::from(self.quiet_until_s) * 1_000;
+        let level = match self.levels[index] {
+            Level::Waiting if !is_above => Level::Calm,
+            Level::Calm | Level::Waiting if is_quiet => Level::Waiting,
+            Level::Calm | Level::Waiting => {
+                let gap_seconds = settings.alert_gap_seconds.unwrap_or(USUAL_GAP_SECONDS);
+                let until_s = now_ms.div_ceil(1_000).saturating_add(gap_seconds);
+                self.quiet_until_s = u32::try_from(until_s).unwrap_or(u32::MAX);
+                self.crossed = Some(true);
+                Level::Raised
             }
-            let gap_seconds = settings.alert_gap_seconds.unwrap_or(USUAL_GAP_SECONDS);
-            let until_s = now_ms.div_ceil(1_000).saturating_add(gap_seconds);
-            self.quiet_until_s = u32::try_from(until_s).unwrap_or(u32::MAX);
-        }
-        self.raised[index] = is_upward;
-        self.crossed = Some(is_upward);
+            Level::Raised => {
+                self.crossed = Some(false);
+                Level::Calm
+            }
+        };
+        self.levels[index] = level;
     }
 }
 

@@ -377,7 +377,7 @@ impl Queue {
         if self.deleted {
             return None;
         }
-        let times = [self.messages.next_expiry_ms(), self.lifetime.due_ms()];
+        let times = [self.messages.next_expiry_ms(), self.lifetime.due_ms(), self.alarm.due_ms()];
         times.into_iter().flatten().min()
     }
 

@@ -207,7 +207,7 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "alert-repeat-gap",
         aliases: &[],
         kind: ArgumentKind::Seconds,
-        doc: "Operators are told of a queue that grows once in so long: 60 seconds.",
+        doc: "Operators are told of a queue that grows once in so long, 60 seconds; what is sooner is told after it.",
         write: |settings, value| settings.alert_gap_seconds = Some(value.number()),
         read: |settings| settings.alert_gap_seconds.map(Argued::Number),
     },

@@ -110,8 +110,25 @@ fn a_queue_that_wavers_is_told_of_once_in_the_gap() {
     bench.send_numbers(0..10);
     assert_eq!(told(&mut bench), [], "29 seconds have passed");
     bench.pass(1_000);
-    bench.send_numbers(0..1);
     assert_eq!(told(&mut bench), [EventKind::ThresholdUpward], "it is still above");
+    assert_eq!(bench.broker.next_timeout_ms(), None);
+}
+
+#[test]
+fn a_queue_that_has_shrunk_before_the_gap_is_over_is_not_told_of() {
+    let mut bench = bench(alert_at(10));
+    for _ in 0..2 {
+        bench.send_numbers(0..10);
+        bench.queue.purge(bench.now, u64::MAX).1.perform();
+    }
+    told(&mut bench);
+    bench.send_numbers(0..10);
+    bench.pass(30_000);
+    bench.queue.purge(bench.now, 1).1.perform();
+    bench.pass(30_000);
+    assert_eq!((told(&mut bench), bench.broker.next_timeout_ms()), (vec![], None));
+    bench.send_numbers(0..1);
+    assert_eq!(told(&mut bench), [EventKind::ThresholdUpward]);
 }
 
 #[test]

@@ -256,9 +256,9 @@ impl Inbound {
                     }
                 }
                 Event::Disposition { session, first, last, state, .. } => {
-                    engine.resolve_outgoing(session, first, last, true, &mut |link, _, _| {
+                    engine.resolve_outgoing(session, first, last, true, &mut |link, token, _| {
                         if Some(link) == control {
-                            answers.push(state.clone());
+                            answers.push((token, state.clone()));
                         } else {
                             replies.settled.push(link);
                         }
@@ -280,8 +280,9 @@ impl Inbound {
         if let Some(failure) = failed {
             return Err(failure);
         }
-        for answer in answers {
-            self.transacting.as_mut().map_or(Ok(()), |transacting| transacting.answered(answer))?;
+        for (token, answer) in answers {
+            let Some(transacting) = &mut self.transacting else { break };
+            transacting.answered(token, answer)?;
         }
         self.pump_control();
         match result {

@@ -193,7 +193,7 @@ impl Outbound {
                     }
                     engine.resolve_outgoing(session, first, last, true, &mut |link, number, _| {
                         if Some(link) == control {
-                            answers.push(state.clone());
+                            answers.push((number, state.clone()));
                         } else {
                             verdict.apply(unsettled, number, outcome);
                         }
@@ -217,8 +217,9 @@ impl Outbound {
         if let Some(refused) = verdict.refused {
             return Err(refused);
         }
-        for answer in answers {
-            self.transacting.as_mut().map_or(Ok(()), |transacting| transacting.answered(answer))?;
+        for (token, answer) in answers {
+            let Some(transacting) = &mut self.transacting else { break };
+            transacting.answered(token, answer)?;
         }
         match result {
             Ok(()) => {

@@ -84,7 +84,7 @@ impl Request {
         };
         if let Some((key, _)) = body.iter().find(|(key, _)| key.as_str().is_none()) {
             return Err(Error::BadRequest(format!(
-                "the keys of a request's body have to be strings, not {:?}",
+                "the keys of a request's body have to be strings, not of type {}",
                 key.type_of()
             )));
         }

@@ -107,7 +107,7 @@ impl Sending<'_> {
             let wait = match supply {
                 Supply::Sent if !clogged && self.outbound.has_room() => Wait::Poll,
                 Supply::Later(moment) => Wait::Until(moment),
-                _ => Wait::Forever,
+                _ => self.outbound.rest_until().map_or(Wait::Forever, Wait::Until),
             };
             self.outbound.turn(wait)?;
             self.progress.update(now_ns(), self.sent);

@@ -143,6 +143,30 @@ fn messages_go_through_an_exchange_and_are_counted() {
 }
 
 #[test]
+fn what_nobody_is_bound_for_is_sent_again_and_again_without_haste() {
+    let broker = Broker::start();
+    broker.ok("config", "add queue q");
+    broker.ok("config", "add exchange direct x --argument qpid.unroutable=release");
+    let start = Instant::now();
+    let words = ["-a", "x/k", "-m", "100", "--content-string", "patient"];
+    let mut send = broker.spawn("send", &words);
+    let dropped = || {
+        let table = broker.ok("stat", "-e");
+        let row =
+            table.lines().find(|line| line.contains("direct") && line.contains(" x ")).unwrap();
+        row.split_whitespace().nth(5).unwrap().parse::<u64>().unwrap()
+    };
+    while dropped() < 300 {
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+    broker.ok("config", "bind x q k");
+    assert!(send.wait().unwrap().success());
+    assert_eq!(broker.ok("receive", "-a q").lines().count(), 100);
+    let tens = start.elapsed().as_millis() / 10 + 1;
+    assert!(u128::from(dropped()) <= 100 * tens, "all of them once in ten milliseconds at most");
+}
+
+#[test]
 fn an_address_binds_its_node_and_its_link_as_long_as_that_is_there() {
     let broker = Broker::start();
     let bindings = "node:{x-bindings:[{exchange:amq.direct,key:k}]}";

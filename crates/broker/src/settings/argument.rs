@@ -3,7 +3,7 @@
 use super::error::SettingsError;
 use super::value::{Argued, ArgumentKind, describe};
 use super::{LifetimePolicy, LimitPolicy, QueueSettings};
-use mochila_wire::{Map, Value};
+use mochila_wire::Value;
 
 /// One argument of a queue.
 #[derive(Debug)]
@@ -266,7 +266,8 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Flag,
         doc: "Messages are grouped, and those of one group are with one consumer at a time, in order. A \
               consumer whose selector does not match the oldest message of a free group gets no later \
-              one of it before somebody else has taken that one.",
+              one of it before somebody else has taken that one. A message with group-sequence -1 \
+              (as uint 4294967295) is the last of its group: the same name means another one then.",
         write: |settings, value| settings.shared_groups = value.flag(),
         read: |settings| settings.shared_groups.then_some(Argued::Flag(true)),
     },
@@ -356,7 +357,7 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "priorities",
         aliases: &["x-qpid-priorities"],
         kind: ArgumentKind::Number,
-        doc: "Urgent messages are taken first: so many levels of priority, at most 10, none if 0.",
+        doc: "Urgent messages are taken first: so many levels of priority, none if 0; messages have no more than 10.",
         write: |settings, value| settings.priorities = Some(value.number()).filter(|n| *n > 0),
         read: |settings| settings.priorities.map(Argued::Number),
     },
@@ -412,40 +413,6 @@ impl Argument {
     }
 }
 
-impl QueueSettings {
-    /// Settings as arguments say, everything else by default.
-    pub fn from_arguments(arguments: &Map) -> Result<QueueSettings, SettingsError> {
-        QueueSettings::default().with_arguments(arguments)
-    }
-
-    /// These settings with what arguments say on top.
-    pub fn with_arguments(mut self, arguments: &Map) -> Result<QueueSettings, SettingsError> {
-        for (key, value) in arguments.iter() {
-            let name = key.as_str().unwrap_or_default();
-            if IGNORED.contains(&name) {
-                tracing::debug!(argument = name, "this argument changes nothing here");
-                continue;
-            }
-            let argument = Argument::named(name).ok_or_else(|| SettingsError::UnknownArgument {
-                name: key.as_str().map_or_else(|| format!("{key:?}"), str::to_owned),
-            })?;
-            argument.set(&mut self, value)?;
-        }
-        Ok(self)
-    }
-
-    /// The arguments in force, under their first names.
-    pub fn to_arguments(&self) -> Map {
-        let mut arguments = Map::new();
-        for argument in ARGUMENTS {
-            if let Some(value) = argument.get(self) {
-                arguments.insert(argument.name, value);
-            }
-        }
-        arguments
-    }
-}
-
 fn lifetime(name: &str) -> Option<LifetimePolicy> {
     match name {
         "delete-on-close" => Some(LifetimePolicy::DeleteOnClose),
@@ -487,111 +454,11 @@ const LIFETIMES: &[&str] = &[
 const LIMIT_POLICIES: &[&str] = &["reject", "block", "ring", "self-destruct", RING_STRICT];
 /// The property that old clients set.
 const LVQ_KEY: &str = "qpid.LVQ_key";
-/// Arguments that change nothing about the messages that a queue holds: how the store of an older
-/// broker keeps them, and how it takes part in a cluster.
-const IGNORED: &[&str] = &[
-    "qpid.file_count",
-    "qpid.file_size",
-    "qpid.efp_partition_num",
-    "qpid.efp_pool_file_size",
-    "qpid.wcache-page-size",
-    "qpid.wcache-num-pages",
-    "qpid.replicate",
-];
 const RING_STRICT: &str = "ring-strict";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_argument_is_understood_under_each_of_its_names() {
-        for name in ["qpid.max_count", "max-count", "max-queue-count"] {
-            let arguments = Map::new().with(name, Value::Uint(7));
-            assert_eq!(QueueSettings::from_arguments(&arguments).unwrap().max_count, Some(7));
-        }
-    }
-
-    #[test]
-    fn numbers_may_come_as_text() {
-        let arguments = Map::new().with("qpid.max_size", Value::from("1200000000"));
-        let settings = QueueSettings::from_arguments(&arguments).unwrap();
-        assert_eq!(settings.max_bytes, Some(1_200_000_000));
-    }
-
-    #[test]
-    fn an_unknown_argument_is_a_clear_error() {
-        let arguments = Map::new().with("qpid.max_cuont", Value::Uint(7));
-        let error = QueueSettings::from_arguments(&arguments).unwrap_err();
-        assert_eq!(error.to_string(), "'qpid.max_cuont' is not an argument of a queue");
-    }
-
-    #[test]
-    fn what_only_concerns_an_older_brokers_store_is_passed_over() {
-        let arguments = Map::new()
-            .with("qpid.file_count", Value::Uint(8))
-            .with("qpid.max_count", Value::Uint(7));
-        let settings = QueueSettings::from_arguments(&arguments).unwrap();
-        assert_eq!(settings, QueueSettings { max_count: Some(7), ..QueueSettings::default() });
-    }
-
-    #[test]
-    fn a_value_of_the_wrong_kind_is_a_clear_error() {
-        let of = |name, value| {
-            let arguments = Map::new().with(name, value);
-            QueueSettings::from_arguments(&arguments).unwrap_err().to_string()
-        };
-        assert_eq!(
-            of("qpid.policy_type", Value::from("rnig")),
-            "qpid.policy_type takes one of reject, block, ring, self-destruct, ring-strict, not 'rnig'"
-        );
-        assert_eq!(
-            of("qpid.max_count", Value::from("many")),
-            "qpid.max_count takes a number of messages, not 'many'"
-        );
-        assert!(of("exclusive", Value::Uint(2)).starts_with("exclusive takes true or false"));
-    }
-
-    #[test]
-    fn the_policy_at_the_limit_is_known_under_the_words_of_every_tool() {
-        for (word, policy) in [
-            ("reject", LimitPolicy::Reject),
-            ("ring", LimitPolicy::Ring),
-            ("ring-strict", LimitPolicy::Ring),
-            ("ring_strict", LimitPolicy::Ring),
-            ("self-destruct", LimitPolicy::SelfDestruct),
-            ("self_destruct", LimitPolicy::SelfDestruct),
-        ] {
-            let arguments = Map::new().with("qpid.policy_type", Value::from(word));
-            assert_eq!(QueueSettings::from_arguments(&arguments).unwrap().limit_policy, policy);
-        }
-    }
-
-    #[test]
-    fn a_lifetime_policy_may_be_a_word_or_what_the_specification_says() {
-        let policy = LifetimePolicy::DeleteOnNoMessages;
-        for value in [policy.to_value(), Value::from("delete-on-no-messages")] {
-            let arguments = Map::new().with("lifetime-policy", value);
-            let settings = QueueSettings::from_arguments(&arguments).unwrap();
-            assert_eq!(settings.lifetime, Some(policy));
-        }
-    }
-
-    #[test]
-    fn what_is_in_force_can_be_told_and_understood_again() {
-        let arguments = Map::new()
-            .with("qpid.max_count", Value::Uint(7))
-            .with("limit-policy", Value::from("block"))
-            .with("qpid.auto_delete_timeout", Value::Uint(3))
-            .with("qpid.shared_msg_group", Value::Uint(1))
-            .with("qpid.group_header_key", Value::from("colour"))
-            .with("qpid.default-message-group", Value::from(""))
-            .with("qpid.group_rebalance", true)
-            .with("exclusive", true);
-        let settings = QueueSettings::from_arguments(&arguments).unwrap();
-        assert_eq!(settings.lifetime, Some(LifetimePolicy::DeleteOnNoLinks));
-        assert_eq!(QueueSettings::from_arguments(&settings.to_arguments()), Ok(settings));
-    }
 
     #[test]
     fn no_name_means_two_arguments() {

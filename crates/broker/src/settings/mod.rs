@@ -1,6 +1,7 @@
 //! What a queue is like: its limits, its lifetime, and the arguments that say so.
 
 mod argument;
+mod arguments;
 mod arrangement;
 mod error;
 mod limits;

@@ -154,5 +154,5 @@ fn same_word(known: &str, word: &str) -> bool {
 }
 
 pub(super) fn describe(value: &Value) -> String {
-    value.as_str().map_or_else(|| format!("{value:?}"), |text| format!("'{}'", text.escape_debug()))
+    value.as_str().map_or_else(|| value.to_string(), |text| format!("'{}'", text.escape_debug()))
 }

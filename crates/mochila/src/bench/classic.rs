@@ -75,6 +75,7 @@ impl Benchmark<'_> {
         }
         let sent = options.queues * options.senders * options.messages();
         let total_per_second = sent as f64 / start.elapsed().as_secs_f64();
+        housekeeping.delete(&ready);
         Ok(Results { senders, receivers, total_per_second })
     }
 

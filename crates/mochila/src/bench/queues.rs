@@ -31,14 +31,17 @@ impl Queues {
 
     /// Makes a queue anew, so that it is what the address says and not what an earlier run left.
     pub(super) fn make_anew(&self, address: &str) -> Outcome {
-        let name = address.parse::<Address>().map_err(Failure::address)?.name;
-        // A broker without `$management` keeps the queue that it has; it is emptied at least.
+        self.delete(&address.parse::<Address>().map_err(Failure::address)?.name);
+        self.clear(address)
+    }
+
+    /// Deletes a queue if that can be done. A broker without `$management` keeps it.
+    pub(super) fn delete(&self, name: &str) {
         if let Ok(mut management) = Management::over(self.connect.clone(), self.timeout) {
             // It need not be there, and may be somebody's who does not let it go.
-            let _ = management.delete(Subject { kind: "queue", name: &name }, Map::new());
+            let _ = management.delete(Subject { kind: "queue", name }, Map::new());
             management.close();
         }
-        self.clear(address)
     }
 
     /// Makes a queue if it does not exist, and empties it.

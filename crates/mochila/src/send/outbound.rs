@@ -1,6 +1,7 @@
 //! The link on which `send` sends, and the messages on it that have no outcome yet.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use mochila_client::Error;
 use mochila_client::driver::Wait;
@@ -59,6 +60,8 @@ struct Unsettled {
     in_flight: u32,
     /// Numbers of those that have to be sent again, first come first served.
     again: VecDeque<u64>,
+    /// None of these is sent before that: whoever gives messages back would do it again.
+    rest_until: Option<Instant>,
 }
 
 struct Large {
@@ -152,6 +155,9 @@ impl Outbound {
     /// Sends messages again that were released, or that were on their way over a connection that
     /// was lost.
     pub(super) fn resend(&mut self, content: &Content, groups: Option<&Groups>) {
+        if self.rest_until().is_some_and(|until| Instant::now() < until) {
+            return;
+        }
         while let Some(number) = self.unsettled.again.pop_front() {
             let Attachment { driver, link, .. } = &mut self.attachment;
             let room = driver.unsent() < BURST
@@ -164,6 +170,11 @@ impl Outbound {
             }
             self.transmit(number, content, groups);
         }
+    }
+
+    /// When messages that came back are sent again, if there are any.
+    pub(super) fn rest_until(&self) -> Option<Instant> {
+        self.unsettled.rest_until.filter(|_| !self.unsettled.again.is_empty())
     }
 
     /// Writes what the socket takes; true if there is more.
@@ -383,20 +394,32 @@ impl Unsettled {
         }
     }
 
+    /// A message has come back, and is sent again after a rest: the longer, the more often it did.
     fn send_again(&mut self, number: u64) {
         self.in_flight -= 1;
         self.again.push_back(number);
+        let rest = rest_after(self.get(number).attempts);
+        self.rest_until = self.rest_until.max(Some(Instant::now() + rest));
     }
 
     /// The connection is lost: everything without outcome is sent again, in its order.
     fn rewind(&mut self) {
         self.in_flight = 0;
+        self.rest_until = None;
         let base = self.base;
         let numbers = self.messages.iter().enumerate().filter(|(_, pending)| !pending.settled);
         self.again = numbers.map(|(index, _)| base + index as u64).collect();
     }
 }
 
+/// How long a message that has come back so often is kept before it is sent again.
+fn rest_after(attempts: u32) -> Duration {
+    FIRST_REST * (1 << attempts.saturating_sub(1).min(LONGEST_REST_AFTER))
+}
+
+const FIRST_REST: Duration = Duration::from_millis(10);
+/// It gets twice as long so many times: about a second then.
+const LONGEST_REST_AFTER: u32 = 7;
 /// So much is put into the output before it is written: large enough that a system call costs
 /// little per message, small enough to stay in the processor's cache.
 const BURST: usize = 256 << 10;
@@ -445,6 +468,19 @@ mod tests {
         unsettled.sent(0);
         let refused = apply(&mut unsettled, &options, 0, DeliveryState::Released).unwrap();
         assert!(refused.ends_with("delivery 0 refused: not delivered after 2 attempts"));
+    }
+
+    #[test]
+    fn a_message_that_comes_back_again_and_again_is_kept_for_a_while_longer_each_time() {
+        let mut unsettled = unsettled(1);
+        let options = DeliveryOptions::default();
+        let start = Instant::now();
+        assert_eq!(apply(&mut unsettled, &options, 0, DeliveryState::Released), None);
+        assert!(unsettled.rest_until.unwrap() >= start + FIRST_REST);
+        let rests = [1, 2, 3, 8, 9, 1_000].map(|attempts| rest_after(attempts).as_millis());
+        assert_eq!(rests, [10, 20, 40, 1_280, 1_280, 1_280]);
+        unsettled.rewind();
+        assert_eq!(unsettled.rest_until, None, "another connection has another chance");
     }
 
     #[test]

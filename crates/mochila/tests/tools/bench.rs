@@ -30,6 +30,7 @@ fn the_benchmark_measures_the_queue_that_it_was_asked_for() {
     let queues = broker.ok("config queues");
     assert!(!queues.contains("--group-header"), "{queues}");
     assert_eq!(queues.matches("seqno").count(), 1, "{queues}");
+    assert!(!queues.contains("benchmark-ready"), "what only the benchmark needs goes with it");
 }
 
 #[test]

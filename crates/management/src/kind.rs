@@ -124,10 +124,12 @@ pub(crate) static KINDS: [Kind; 8] = [
                 name: "MOVE",
                 doc: "Moves the messages that nobody holds to the queue `destination`, in order; \
                       `count` and `filter` as with `PURGE`. What happened to a message goes along: \
-                      its time to live runs on, its delivery count and annotations stay. When the \
-                      destination refuses a message, at its limit for example, the rest stays \
-                      where it is. The body of the answer says how many were `moved`, and why no \
-                      more were: `refused`, null if nothing was.",
+                      its time to live runs on, its delivery count and annotations stay. A message \
+                      that `qpid.filter` or `no-local` of the destination keeps out stays where it \
+                      is, and does not count for `count`. When the destination refuses one \
+                      otherwise, at its limit for example, the rest stays too. The body of the \
+                      answer says how many were `moved`, and why others were not: `refused`, null \
+                      if nothing was.",
                 perform: |scope, kind, request| {
                     let queue = queue_of(scope, kind, request)?;
                     queue::move_messages(scope, &queue, request)
@@ -139,9 +141,11 @@ pub(crate) static KINDS: [Kind; 8] = [
                       queue's alternate exchange with `useAltExchange` true, in order and each with \
                       its subject as its key; `count` and `filter` as with `PURGE`. Those that a \
                       queue has taken are removed. A message that no queue is bound for stays where \
-                      it is, whatever the exchange does with others; when all queues that it is for \
-                      refuse one, the rest stays too. The body of the answer says how many were \
-                      `rerouted`, and why others were not: `refused`, null if nothing was.",
+                      it is, whatever the exchange does with others, and so does one that \
+                      `qpid.filter` or `no-local` of all queues that it is for keeps out; when \
+                      they refuse one otherwise, the rest stays too. The body of the answer says \
+                      how many were `rerouted`, and why others were not: `refused`, null if \
+                      nothing was.",
                 perform: |scope, kind, request| {
                     let queue = queue_of(scope, kind, request)?;
                     queue::reroute(scope, &queue, request)

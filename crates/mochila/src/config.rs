@@ -272,7 +272,7 @@ impl Config<'_> {
         match told.get("refused").and_then(Value::as_str) {
             None => show(&format!("Moved {moved}\n")),
             Some(reason) => Err(Failure::new(
-                "LimitExceeded",
+                "NotMoved",
                 format!("queue '{to}' took {moved} and no more: {reason}"),
             )),
         }

@@ -281,7 +281,8 @@ impl Routing {
         }
         refusals.iter().for_each(|refusal| takers[refusal.index as usize] -= 1);
         refusals.retain(|refusal| takers[refusal.index as usize] == 0);
-        refusals.sort_by_key(|refusal| refusal.index);
+        // What concerns others too is said first.
+        refusals.sort_by_key(|refusal| (refusal.index, refusal.reason.is_of_one_message()));
         refusals.dedup_by_key(|refusal| refusal.index);
         refusals
     }

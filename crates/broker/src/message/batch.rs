@@ -24,6 +24,9 @@ pub struct Batch {
     /// The places that messages had before some were kept out; empty if none were.
     numbers: Vec<u32>,
     kept_out: u64,
+    /// The messages have a place where they stay if they do not get in: what a queue keeps out is
+    /// refused.
+    pub(crate) may_stay: bool,
     /// How many queues its messages have left one after another because they had to.
     pub(crate) hops: u8,
 }
@@ -99,6 +102,7 @@ impl Batch {
             bytes: std::mem::take(&mut self.bytes),
             numbers: std::mem::take(&mut self.numbers),
             kept_out: std::mem::take(&mut self.kept_out),
+            may_stay: std::mem::take(&mut self.may_stay),
             hops: std::mem::take(&mut self.hops),
         }
     }
@@ -110,6 +114,7 @@ impl Batch {
             messages: self.messages.clone(),
             overlays: self.overlays.clone(),
             bytes: self.bytes,
+            may_stay: self.may_stay,
             hops: self.hops,
             ..Batch::default()
         }
@@ -131,6 +136,7 @@ impl Batch {
         self.bytes = 0;
         self.numbers.clear();
         self.kept_out = 0;
+        self.may_stay = false;
         self.hops = 0;
     }
 
@@ -152,7 +158,7 @@ impl Batch {
     /// the bytes.
     pub(crate) fn select(&mut self, all: &Batch, indexes: &[u32]) {
         self.clear();
-        self.hops = all.hops;
+        (self.may_stay, self.hops) = (all.may_stay, all.hops);
         for index in indexes {
             let message = all.messages[*index as usize];
             let segment = &all.segments[message.segment as usize];
@@ -167,7 +173,7 @@ impl Batch {
         self.messages.extend_from_slice(&all.messages);
         self.overlays.extend_from_slice(&all.overlays);
         self.bytes = all.bytes;
-        self.hops = all.hops;
+        (self.may_stay, self.hops) = (all.may_stay, all.hops);
     }
 
     /// Encoded bytes of one message.
@@ -253,10 +259,19 @@ impl Batch {
         self.kept_out
     }
 
-    /// Names messages by the places that they had before some were kept out.
-    pub(crate) fn number(&self, rejected: &mut [Rejected]) {
-        if self.kept_out > 0 {
-            rejected.iter_mut().for_each(|it| it.index = self.numbers[it.index as usize]);
+    /// Names messages by the places that they had before some were kept out. Those that were are
+    /// among the rejected ones if they may stay where they are.
+    pub(crate) fn number(&self, rejected: &mut Vec<Rejected>) {
+        if self.kept_out == 0 {
+            return;
+        }
+        rejected.iter_mut().for_each(|it| it.index = self.numbers[it.index as usize]);
+        if self.may_stay {
+            let mut let_in = self.numbers.iter().peekable();
+            let all = 0..self.numbers.len() as u32 + self.kept_out as u32;
+            let kept_out = all.filter(|index| let_in.next_if_eq(&index).is_none());
+            rejected.extend(kept_out.map(|index| Rejected { index, reason: Refusal::KeptOut }));
+            rejected.sort_by_key(|rejected| rejected.index);
         }
     }
 

@@ -51,6 +51,7 @@ impl Withdrawal {
 impl Messages {
     /// Withdraws those messages of a run that are available.
     pub(crate) fn withdraw(&mut self, now: Now, run: Run, out: &mut Withdrawal) {
+        out.batch.may_stay = true;
         for there in self.take_available(run) {
             for (number, indexes) in pieces(there) {
                 for index in indexes {

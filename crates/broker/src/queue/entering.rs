@@ -1,6 +1,6 @@
 //! How messages come into a queue that many threads use.
 
-use super::{Enqueued, Refusal, Rejected, Room, SharedQueue};
+use super::{Enqueued, Queue, Refusal, Rejected, Room, SharedQueue};
 use crate::events::{Event, EventKind};
 use crate::message::Batch;
 use crate::sync::{Ordering, lock};
@@ -70,7 +70,16 @@ impl SharedQueue {
     }
 
     fn bring_shared(&self, now: Now, batch: &mut Batch, held_back: bool) -> (Enqueued, Wakeups) {
-        let (mut enqueued, wakeups) = self.visit(|queue| queue.enqueue(now, batch, held_back));
+        self.let_in(batch, |queue, batch| queue.enqueue(now, batch, held_back))
+    }
+
+    /// Has a batch enter that has been screened, and says what became of all that it had before.
+    pub(super) fn let_in(
+        &self,
+        batch: &mut Batch,
+        enter: impl FnOnce(&mut Queue, &mut Batch) -> Enqueued,
+    ) -> (Enqueued, Wakeups) {
+        let (mut enqueued, wakeups) = self.visit(|queue| enter(queue, batch));
         batch.number(&mut enqueued.rejected);
         if enqueued.rejected.iter().any(|rejected| rejected.reason == Refusal::Overrun) {
             let event = Event::new(EventKind::QueueSelfDestruct).with("queue", self.name());
@@ -100,7 +109,7 @@ impl SharedQueue {
     }
 
     /// Keeps those messages of a batch out that are not to enter, while the queue is not locked.
-    fn screen(&self, batch: &mut Batch) {
+    pub(super) fn screen(&self, batch: &mut Batch) {
         if self.is_screened.load(Ordering::Relaxed) {
             let (screen, owner) = lock(&self.queue).screen();
             batch.screen(|message, connection| {

@@ -14,7 +14,8 @@ use mochila_wire::Now;
 pub struct Moved {
     /// How many have been moved.
     pub messages: u64,
-    /// Why others have not, the first of them: they are where they were.
+    /// Why others have not, which are where they were: what has ended it, or else why the first has
+    /// been passed by.
     pub refused: Option<Refusal>,
 }
 
@@ -33,7 +34,8 @@ impl SharedQueue {
         (purged, wakeups)
     }
 
-    /// Moves messages to another queue, in order, as far as it lets them in.
+    /// Moves messages to another queue, in order, as far as it has room. One that the queue keeps
+    /// out stays; the next may get in.
     pub fn move_to(
         &self,
         now: Now,
@@ -47,7 +49,7 @@ impl SharedQueue {
     }
 
     /// Publishes messages to an exchange, in order, and removes those that a queue has taken. A
-    /// message that no queue is bound for stays; the next may have one.
+    /// message that no queue is bound for, or that all queues keep out, stays; the next may get in.
     pub fn reroute(
         &self,
         now: Now,
@@ -85,7 +87,8 @@ impl SharedQueue {
             moved.messages += count;
             let mut reasons = enqueued.rejected.iter().map(|rejected| rejected.reason);
             moved.refused = moved.refused.or(reasons.clone().next());
-            if reasons.any(|reason| reason != Refusal::NoRoute) {
+            if let Some(end) = reasons.find(|reason| !reason.is_of_one_message()) {
+                moved.refused = Some(end);
                 break;
             }
         }
@@ -94,8 +97,9 @@ impl SharedQueue {
 
     /// Adds messages that come from another queue, as far as the limits allow.
     fn take_in(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        self.screen(batch);
         self.find_names(batch);
-        self.visit(|queue| queue.take_in(now, batch))
+        self.let_in(batch, |queue, batch| queue.take_in(now, batch))
     }
 }
 
@@ -142,10 +146,11 @@ impl Queue {
         moved
     }
 
-    /// Messages that do not fit stay where they are, so they do not count as discarded.
+    /// Messages that do not get in stay where they are, so they do not count as discarded.
     fn take_in(&mut self, now: Now, batch: &mut Batch) -> Enqueued {
+        let before = self.counters.discards();
         let enqueued = self.enqueue(now, batch, false);
-        self.counters.forget_refused(enqueued.rejected.len() as u64);
+        self.counters.forget_refused(before);
         enqueued
     }
 }

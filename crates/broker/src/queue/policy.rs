@@ -63,6 +63,8 @@ pub enum Refusal {
     Doomed,
     /// No queue is bound for the message.
     NoRoute,
+    /// The queue lets no such message in, and this one is kept where it is.
+    KeptOut,
 }
 
 impl Refusal {
@@ -72,6 +74,7 @@ impl Refusal {
             Refusal::Deleted => condition::RESOURCE_DELETED,
             Refusal::Doomed => condition::TRANSACTION_ROLLBACK,
             Refusal::NoRoute => condition::NOT_FOUND,
+            Refusal::KeptOut => condition::NOT_ALLOWED,
             Refusal::Count
             | Refusal::Size
             | Refusal::TooLarge
@@ -79,6 +82,11 @@ impl Refusal {
             | Refusal::Memory => condition::RESOURCE_LIMIT_EXCEEDED,
         };
         AmqpError::new(condition, self.to_string())
+    }
+
+    /// True if it says nothing about other messages, which may come in before this one.
+    pub(crate) fn is_of_one_message(self) -> bool {
+        matches!(self, Refusal::NoRoute | Refusal::KeptOut)
     }
 }
 
@@ -93,6 +101,7 @@ impl fmt::Display for Refusal {
             Refusal::Deleted => "the queue has been deleted",
             Refusal::Doomed => "its transaction can only be rolled back",
             Refusal::NoRoute => "no queue is bound for the message",
+            Refusal::KeptOut => "qpid.filter or no-local of the queue keeps the message out",
         })
     }
 }

@@ -52,10 +52,10 @@ impl Counters {
         self.discard(messages, |discards| &mut discards.rerouted);
     }
 
-    /// So many messages that were refused are kept elsewhere.
-    pub(crate) fn forget_refused(&mut self, messages: u64) {
+    /// What has not come in since is kept elsewhere.
+    pub(crate) fn forget_refused(&mut self, since: Discards) {
         if let Some(discards) = &mut self.discards {
-            discards.refused -= messages;
+            (discards.refused, discards.kept_out) = (since.refused, since.kept_out);
         }
     }
 }

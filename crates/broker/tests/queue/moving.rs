@@ -109,7 +109,9 @@ fn a_destination_that_is_full_stops_the_move_and_the_rest_stays_in_its_place() {
 #[test]
 fn what_comes_back_from_a_move_in_vain_is_for_whoever_waits() {
     let mut from = QueueBench::default();
-    let to = from.beside("to", QueueSettings::default());
+    let mut to = from.beside("to", QueueSettings::default());
+    to.send(&["purged"]);
+    to.queue.purge(to.now, u64::MAX).1.perform();
     to.queue.delete(DeleteIf::default()).unwrap().perform();
     from.send(&["a", "b"]);
     let none = Moved { messages: 0, refused: Some(Refusal::Deleted) };

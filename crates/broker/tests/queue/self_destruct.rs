@@ -13,6 +13,13 @@ fn bench() -> QueueBench {
     })
 }
 
+/// Whether operators have been told that a queue has deleted itself.
+fn is_told(bench: &QueueBench) -> bool {
+    bench.broker.tell_events(bench.now).perform();
+    let told = bench.broker.feed().recent();
+    told.iter().any(|told| told.event.kind() == EventKind::QueueSelfDestruct)
+}
+
 #[test]
 fn a_queue_deletes_itself_with_the_message_that_is_too_many() {
     let mut bench = bench();
@@ -24,9 +31,7 @@ fn a_queue_deletes_itself_with_the_message_that_is_too_many() {
     assert_eq!(enqueued.accepted, 2);
     assert_eq!(reasons, [(2, Refusal::Overrun), (3, Refusal::Overrun)]);
     assert!(bench.queue.is_deleted() && bench.broker.queue("q").is_none());
-    bench.broker.tell_events(bench.now).perform();
-    let told = bench.broker.feed().recent();
-    assert!(told.iter().any(|told| told.event.kind() == EventKind::QueueSelfDestruct));
+    assert!(is_told(&bench));
     let mut woken = bench.woken();
     woken.sort_unstable();
     assert_eq!(woken, [consumer.key, producer.key]);
@@ -35,6 +40,18 @@ fn a_queue_deletes_itself_with_the_message_that_is_too_many() {
     assert_eq!(bench.send(&["e"]).rejected[0].reason, Refusal::Deleted);
     let subscribed = bench.try_subscribe(|_| {});
     assert!(matches!(subscribed, Err(QueueError::Deleted { .. })));
+}
+
+#[test]
+fn it_does_so_too_when_an_operator_moves_too_many_messages_there_and_says_it() {
+    let bench = bench();
+    let mut from = bench.beside("from", QueueSettings::default());
+    from.send(&["a", "b", "c", "d"]);
+    let (moved, wakeups) = from.queue.move_to(from.now, &bench.queue, u64::MAX).unwrap();
+    wakeups.perform();
+    assert_eq!((moved.messages, moved.refused), (2, Some(Refusal::Overrun)));
+    assert_eq!(from.statistics().msg_depth, 2);
+    assert!(bench.queue.is_deleted() && is_told(&bench));
 }
 
 #[test]

@@ -124,6 +124,20 @@ fn a_move_that_ends_early_says_why_and_how_many_went() {
 }
 
 #[test]
+fn a_move_leaves_what_the_destination_keeps_out_and_says_so() {
+    let mut desk = Desk::new();
+    desk.create("q");
+    desk.tell(ask("CREATE").kind("queue").name("red").with("filter", "colour = 'red'"));
+    send(&desk, "q", &["blue".into(), "red".into(), "blue".into()]);
+    let told = desk.tell(move_to("red").with("count", 1u32));
+    assert_eq!(told.map().get("moved"), Some(&Value::Ulong(1)));
+    let reason = "qpid.filter or no-local of the queue keeps the message out";
+    assert_eq!(told.map().get("refused"), Some(&reason.into()));
+    assert_eq!(desk.read("queue", "q", "msgDepth"), Value::Ulong(2));
+    assert_eq!(desk.read("queue", "red", "discardsFilter"), Value::Ulong(0));
+}
+
+#[test]
 fn a_move_needs_another_queue_that_is_there() {
     let mut desk = Desk::new();
     desk.create("q");

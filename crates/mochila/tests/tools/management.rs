@@ -106,8 +106,14 @@ fn messages_are_picked_by_a_selector_to_be_purged_or_moved() {
     assert_eq!(broker.ok("config move q other 1 --filter 'red IS NULL'"), "Moved 1 message\n");
     assert_eq!(
         broker.fails("config move q small"),
-        "Failed: LimitExceeded: queue 'small' took 2 messages and no more: the queue holds as many \
+        "Failed: NotMoved: queue 'small' took 2 messages and no more: the queue holds as many \
          messages as it may\n"
+    );
+    broker.ok("config add queue blue --argument 'qpid.filter=blue IS NOT NULL'");
+    assert_eq!(
+        broker.fails("config move q blue"),
+        "Failed: NotMoved: queue 'blue' took 0 messages and no more: qpid.filter or no-local of \
+         the queue keeps the message out\n"
     );
     broker.ok("config redirect other small");
     assert!(broker.ok("stat -q other").contains("redirect-peer  small"));

@@ -50,9 +50,13 @@ impl<'a> Wanted<'a> {
     /// The settings that its node properties ask for; those that say nothing about a queue's
     /// settings (part 3, 3.5.9) are left out.
     fn settings(&self) -> Result<QueueSettings, AmqpError> {
+        self.settings_upon(QueueSettings::default())
+    }
+
+    /// The same where everything else is as usual for the address.
+    fn settings_upon(&self, usual: QueueSettings) -> Result<QueueSettings, AmqpError> {
         let arguments = self.properties_where(|name| name != DIST_MODES);
-        QueueSettings::from_arguments(&arguments)
-            .map_err(|error| refusal::invalid(error.to_string()))
+        usual.with_arguments(&arguments).map_err(|error| refusal::invalid(error.to_string()))
     }
 
     /// Whether a dynamic node is to go with the link that made it: the usual thing.
@@ -217,9 +221,18 @@ impl Node {
             .address
             .filter(|address| !address.is_empty())
             .ok_or_else(|| refusal::invalid("a terminus needs an address, or has to be dynamic"))?;
-        match wanted.has("create-on-demand") {
-            true => self.create_on_demand(address, wanted),
-            false => Ok((self.open(address, wanted.user)?, false)),
+        if let Some(queue) = self.broker.queue(address) {
+            return Ok((queue, false));
+        }
+        if wanted.has("create-on-demand") {
+            return self.create(address, wanted.settings()?, wanted.user);
+        }
+        match self.broker.settings_for(address).filter(|_| wanted.properties.is_some()) {
+            Some(usual) => {
+                let settings = wanted.settings_upon(QueueSettings::clone(usual))?;
+                self.create(address, settings, wanted.user)
+            }
+            None => Ok((self.open(address, wanted.user)?, false)),
         }
     }
 
@@ -235,22 +248,20 @@ impl Node {
         })
     }
 
-    fn create_on_demand(
+    fn create(
         &self,
         address: &str,
-        wanted: &Wanted<'_>,
+        settings: QueueSettings,
+        user: &str,
     ) -> Result<(Arc<SharedQueue>, bool), AmqpError> {
-        if let Some(queue) = self.broker.queue(address) {
-            return Ok((queue, false));
-        }
-        match self.broker.create(address, wanted.settings()?) {
+        match self.broker.create(address, settings) {
             Ok(queue) => {
-                queue.set_creator(wanted.user);
+                queue.set_creator(user);
                 Ok((queue, true))
             }
             // Somebody else was faster.
             Err(QueueError::Exists { .. }) => {
-                let opened = self.broker.open_for(address, Some(wanted.user));
+                let opened = self.broker.open_for(address, Some(user));
                 opened.map(|queue| (queue, false)).map_err(|error| error.to_amqp())
             }
             Err(error) => Err(error.to_amqp()),

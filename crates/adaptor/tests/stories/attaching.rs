@@ -158,6 +158,29 @@ fn a_node_is_made_on_demand_as_its_properties_say_and_they_are_echoed() {
 }
 
 #[test]
+fn an_address_that_a_pattern_names_becomes_what_its_first_link_says_upon_the_pattern() {
+    let small = QueueSettings { max_count: Some(7), ..QueueSettings::default() };
+    let mut bench =
+        Bench::with(|setup| setup.broker.patterns = vec![Pattern::new("small.*", small)]);
+    let client = bench.client();
+    let mut source = Source::at("small.groups");
+    source.dynamic_node_properties = Some(Map::new().with("qpid.shared_msg_group", 1u32));
+    let link = bench.receiver_of(client, source.clone(), 0);
+    let properties = bench.answer(link).source.unwrap().dynamic_node_properties.unwrap();
+    assert_eq!(properties.get("qpid.shared_msg_group"), Some(&Value::Bool(true)));
+    assert_eq!(bench.queue("small.groups").limits().max_count, 7);
+    bench.close_link(link);
+    assert_eq!(bench.queue_names(), ["small.groups"], "it stays, as others of the pattern do");
+
+    source.address = Some("small.wrong".into());
+    source.dynamic_node_properties = Some(Map::new().with("qpid.shared_msg_gruop", 1u32));
+    let attach = Attach { source: Some(source), ..receiving(0, "small.wrong") };
+    let error = refused(&mut bench, &attach);
+    assert_eq!(error.condition, condition::INVALID_FIELD);
+    assert_eq!(bench.queue_names(), ["small.groups"]);
+}
+
+#[test]
 fn a_node_that_is_there_is_used_as_it_is() {
     let mut bench = closed_bench();
     bench.create("there", |settings| settings.max_count = Some(9));

@@ -110,12 +110,7 @@ impl Broker {
         if let Some(queue) = self.queue(name) {
             return Ok(queue);
         }
-        if name.starts_with(DYNAMIC) {
-            // Whoever replies to a queue that is gone must not make one that nobody reads.
-            return Err(QueueError::NotFound { name: name.to_owned() });
-        }
-        let patterns = self.patterns.iter();
-        let settings = Pattern::of(patterns.map(|(pattern, settings)| (pattern, settings)), name);
+        let settings = self.settings_for(name);
         let settings = settings.ok_or_else(|| QueueError::NotFound { name: name.to_owned() })?;
         match self.declare(name, Arc::clone(settings)) {
             Ok(queue) => {
@@ -127,6 +122,17 @@ impl Broker {
             Err(Found::Queue(queue)) => Ok(queue),
             Err(Found::Error(error)) => Err(error),
         }
+    }
+
+    /// What the queue is like that an address becomes when it is used for the first time; `None` if
+    /// it becomes none.
+    pub fn settings_for(&self, name: &str) -> Option<&Arc<QueueSettings>> {
+        if name.starts_with(DYNAMIC) {
+            // Whoever replies to a queue that is gone must not make one that nobody reads.
+            return None;
+        }
+        let patterns = self.patterns.iter();
+        Pattern::of(patterns.map(|(pattern, settings)| (pattern, settings)), name)
     }
 
     /// Makes a queue; it is an error if there is one of this name.

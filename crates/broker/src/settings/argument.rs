@@ -207,7 +207,8 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "alert-repeat-gap",
         aliases: &[],
         kind: ArgumentKind::Seconds,
-        doc: "Operators are told of a queue that grows once in so long, 60 seconds; what is sooner is told after it.",
+        doc: "Operators are told of a queue that grows once in so long, 60 seconds; what is sooner is \
+              told after it.",
         write: |settings, value| settings.alert_gap_seconds = Some(value.number()),
         read: |settings| settings.alert_gap_seconds.map(Argued::Number),
     },
@@ -216,7 +217,10 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "max-delivery-count",
         aliases: &["delivery-limit"],
         kind: ArgumentKind::Count,
-        doc: "A message that has been delivered so often in vain is removed; 0 means no limit.",
+        doc: "A message that has been delivered so often in vain is removed; 0 means no limit. In vain \
+              is a delivery that is modified with delivery-failed, was settled in a transaction \
+              that is rolled back, or was held when its connection broke off; not one that is \
+              released, or left by a link or connection that is closed.",
         write: |settings, value| settings.max_delivery_count = Some(value.number()),
         read: |settings| settings.max_delivery_count.map(Argued::Number),
     },

@@ -222,6 +222,10 @@ fn what_was_bound_for_a_link_is_unbound_when_the_tool_is_killed() {
         "q;{link:{x-bindings:[{exchange:amq.topic,key:goes},{exchange:amq.topic,key:stays}]}}";
     let mut receive = broker.spawn("receive", &["-f", "-a", links]);
     broker.wait_for("amq.topic", |shown| shown.contains("bind [goes] => q"));
+    let links = "list binding --show-property key --show-property links";
+    let rows = broker.ok("config", links);
+    let of = |key| rows.lines().find_map(|row| row.trim_start().strip_prefix(key)).map(str::trim);
+    assert_eq!((of("goes"), of("stays")), (Some("1"), Some("n/a")), "{rows}");
     receive.kill().unwrap();
     receive.wait().unwrap();
     broker.wait_for("amq.topic", |shown| !shown.contains("bind [goes] => q"));

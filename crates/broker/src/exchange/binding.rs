@@ -39,6 +39,11 @@ impl Binding {
     pub fn arguments(&self) -> &Map {
         &self.arguments
     }
+
+    /// How many claims it stays for; `None` if it stays until somebody ends it.
+    pub fn claims(&self) -> Option<u64> {
+        self.tenure.scope()
+    }
 }
 
 impl fmt::Debug for Binding {

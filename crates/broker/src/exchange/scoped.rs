@@ -86,6 +86,11 @@ impl Tenure {
         claims == 1
     }
 
+    /// How many claims there are; `None` if it is kept.
+    pub(crate) fn scope(&self) -> Option<u64> {
+        Some(self.claims()).filter(|claims| *claims != KEPT)
+    }
+
     fn claims(&self) -> u64 {
         // Relaxed, here and below: the lock orders what is done under it.
         self.0.load(Ordering::Relaxed)

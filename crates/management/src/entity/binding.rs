@@ -19,6 +19,7 @@ pub(crate) struct BindingAt {
     queue: Arc<SharedQueue>,
     key: Box<str>,
     arguments: Map,
+    links: Option<u64>,
 }
 
 pub(crate) const ATTRIBUTES: &[Attribute<BindingAt>] = &[
@@ -43,6 +44,13 @@ pub(crate) const ATTRIBUTES: &[Attribute<BindingAt>] = &[
         "map",
         "Its arguments: what the headers of a message have to be.",
         |at, _| at.arguments.clone().into(),
+    ),
+    Attribute::new(
+        "links",
+        "ulong",
+        "How many links have brought it along (`x-bindings` of an attach): it goes with the last of \
+         them. Null if it stays until somebody unbinds it.",
+        |at, _| at.links.map_or(Value::Null, Value::Ulong),
     ),
 ];
 
@@ -122,12 +130,14 @@ impl BindingAt {
             queue: Arc::clone(binding.queue()),
             key: binding.key().into(),
             arguments: binding.arguments().clone(),
+            links: binding.claims(),
         }
     }
 
     fn nameless(queue: Arc<SharedQueue>) -> BindingAt {
         let key = queue.name().into();
-        BindingAt { exchange: ExchangeAt::Nameless, queue, key, arguments: Map::new() }
+        let (exchange, arguments) = (ExchangeAt::Nameless, Map::new());
+        BindingAt { exchange, queue, key, arguments, links: None }
     }
 
     fn name(&self) -> String {

@@ -63,6 +63,7 @@ fn a_queue_is_bound_and_unbound_by_the_name_of_the_binding() {
     let told = desk.tell(ask("QUERY").kind("binding"));
     assert_eq!(told.names(), ["/q/q", "amq.topic/q/#.news.*"]);
     assert_eq!(desk.read("binding", "/q/q", "exchange"), "".into());
+    assert_eq!(desk.read("binding", "amq.topic/q/#.news.*", "links"), Value::Null);
     assert_eq!(desk.tell(ask("DELETE").kind("binding").name("/q/q")).status, 409);
     let told = desk.tell(ask("DELETE").kind("binding").name("amq.topic/q/#.news.*"));
     assert_eq!(told.status, 204);

@@ -192,7 +192,7 @@ fn headers_are_matched_as_the_arguments_of_a_link_binding_say() {
 #[test]
 fn a_link_whose_binding_cannot_be_made_is_refused_with_the_reason_and_leaves_nothing() {
     let mut bench = Bench::new();
-    bind(&bench, "amq.match", "q", "other");
+    bind(&bench, "amq.direct", "q", "other");
     let at = || Source::at("q");
     let good = || to("amq.topic", "#");
     let fully = |exchange: &'static str, queue: &'static str| {

@@ -67,7 +67,6 @@ pub(crate) fn written(kind: ExchangeKind, key: &str) -> Box<str> {
 /// What a binding of an exchange of some kind goes by.
 pub(crate) fn rule(kind: ExchangeKind, arguments: &Map) -> Result<Rule, ExchangeError> {
     match kind {
-        ExchangeKind::Headers if arguments.is_empty() => Ok(Rule::Conditions(Conditions::none())),
         ExchangeKind::Headers => Conditions::new(arguments)
             .map(Rule::Conditions)
             .map_err(|reason| ExchangeError::InvalidBinding { reason }),

@@ -94,6 +94,19 @@ impl Bindings {
         Some(left)
     }
 
+    /// Removes those of all other queues with the key of a binding that is to be the only one; each
+    /// with how many its queue still has.
+    pub(crate) fn evict(&mut self, binding: &Binding) -> Vec<(Arc<Binding>, usize)> {
+        let is_other =
+            |other: &&Arc<Binding>| other.key == binding.key && other.queue != binding.queue;
+        let others: Vec<_> = self.iter().filter(is_other).cloned().collect();
+        let removed = others.into_iter().filter_map(|other| {
+            let left = self.remove(&other.queue, &other.key)?;
+            Some((other, left))
+        });
+        removed.collect()
+    }
+
     /// Removes all bindings of a queue.
     pub(crate) fn remove_queue(&mut self, queue: usize) {
         let bindings = self.by_queue.remove(&queue).unwrap_or_default();

@@ -7,7 +7,9 @@ use super::last::{Last, LastToBe};
 use super::matcher::Matcher;
 use super::publisher::{Links, Publisher, SubscriberId};
 use super::scoped::Tenure;
-use super::{ExchangeError, ExchangeSettings, ExchangeStatistics, Published, Routing};
+use super::{
+    ExchangeError, ExchangeKind, ExchangeSettings, ExchangeStatistics, Published, Routing,
+};
 use crate::budget::{Budget, NodeMemory};
 use crate::events::{Event, EventKind};
 use crate::message::{Batch, SEQUENCE};
@@ -165,15 +167,26 @@ impl Exchange {
         let memory = self.budget().reserve_for_node(cost).map_err(ExchangeError::NoMemory)?;
         let memory = NodeMemory::new(memory);
         let is_exclusive = arguments.contains(EXCLUSIVE);
+        if is_exclusive && kind != ExchangeKind::Direct {
+            let reason = format!("{EXCLUSIVE} is for direct exchanges");
+            return Err(ExchangeError::InvalidBinding { reason });
+        }
         let target = Target(Arc::clone(queue));
         let binding = Binding { key, queue: target, arguments, rule, tenure, _memory: memory };
         let binding = Arc::new(binding);
         // Nobody is between this exchange's messages while it takes effect.
         let last = self.last.as_ref().map(lock);
-        if is_exclusive {
-            self.evict(&binding);
+        let (binding, is_new, evicted) = self.change(|bindings| {
+            let (binding, is_new) = bindings.add(binding)?;
+            let evicted = if is_exclusive { bindings.evict(&binding) } else { Vec::new() };
+            Ok((binding, is_new, evicted))
+        })?;
+        for (other, left) in evicted {
+            if left == 0 {
+                self.note_unbound(&other.queue);
+            }
+            self.tell_of(EventKind::Unbind, &other.queue, &other.key);
         }
-        let (binding, is_new) = self.change(|bindings| bindings.add(binding))?;
         self.note_bound(&binding.queue);
         if queue.is_deleted() {
             // It went just then, and may have looked for its bindings before this one.
@@ -257,12 +270,14 @@ impl Exchange {
             // Who was bound in the meantime has got the message before this one.
             self.find(batch, routing);
         }
-        let result = routing.deliver(now, batch, self, None);
-        if let Some(last) = &mut last {
-            last.keep(now, batch, routing.key());
+        let (published, wakeups) = routing.deliver(now, batch, self, None);
+        if let Some(last) = &mut last
+            && let Some(index) = published.last_accepted()
+        {
+            last.keep(now, batch, index, routing.key());
         }
         routing.clear();
-        result
+        (published, wakeups)
     }
 
     /// Both steps; empties the batch.
@@ -299,10 +314,10 @@ impl Exchange {
         {
             wakeups.merge(transaction.doom(now, Fault::Refused(first.reason)));
         }
-        if self.last.is_some()
+        if let Some(index) = published.last_accepted()
             && let Some(this) = self.this.upgrade()
         {
-            transaction.note_last(LastToBe::of(now, &this, batch, routing));
+            transaction.note_last(LastToBe::of(now, &this, batch, index, routing));
         }
         routing.clear();
         batch.clear();
@@ -333,16 +348,14 @@ impl Exchange {
         received.messages -= strays.len() as u64;
         received.bytes -= strays.iter().map(|index| batch.bytes_of(*index)).sum::<u64>();
         self.counts.received(received);
-        let (Published { mut rejected, is_closed, .. }, wakeups) =
-            routing.deliver(now, batch, self, None);
+        let (mut published, wakeups) = routing.deliver(now, batch, self, None);
         let reason = Refusal::NoRoute;
-        rejected.extend(strays.iter().map(|index| Rejected { index: *index, reason }));
-        rejected.sort_by_key(|rejected| rejected.index);
-        let is_taken = |index: &u32| rejected.binary_search_by_key(index, |it| it.index).is_err();
-        if let (Some(last), Some(index)) = (&mut last, (0..batch.len() as u32).rev().find(is_taken))
-        {
-            last.keep_one(now, batch, index, None);
+        published.rejected.extend(strays.iter().map(|index| Rejected { index: *index, reason }));
+        published.rejected.sort_by_key(|rejected| rejected.index);
+        if let (Some(last), Some(index)) = (&mut last, published.last_accepted()) {
+            last.keep(now, batch, index, None);
         }
+        let Published { rejected, is_closed, .. } = published;
         let accepted = batch.len() as u32 - rejected.len() as u32;
         (Enqueued { accepted, rejected, is_closed }, wakeups)
     }
@@ -480,25 +493,6 @@ impl Exchange {
         change(&mut bindings)
     }
 
-    /// Ends the bindings of all other queues with the key of a binding that is to be the only one.
-    fn evict(&self, binding: &Binding) {
-        let others: Vec<Arc<Binding>> = {
-            let bindings = lock(&self.bindings);
-            let is_other =
-                |other: &&Arc<Binding>| other.key == binding.key && other.queue != binding.queue;
-            bindings.iter().filter(is_other).cloned().collect()
-        };
-        for other in others {
-            let left = self.change(|bindings| Ok(bindings.remove(&other.queue, &other.key)));
-            if left == Ok(Some(0)) {
-                self.note_unbound(&other.queue);
-            }
-            if matches!(left, Ok(Some(_))) {
-                self.tell_of(EventKind::Unbind, &other.queue, &other.key);
-            }
-        }
-    }
-
     fn number(&self, batch: &mut Batch) {
         // Relaxed: every message gets a number of its own, nothing more.
         let first = self.next_number.fetch_add(batch.len() as u64, Ordering::Relaxed);
@@ -533,7 +527,7 @@ impl Exchange {
 }
 
 /// Gives the last message of an exchange to a queue that has just been bound.
-fn offer_last(now: Now, last: &Last, binding: &Binding, kind: super::ExchangeKind) -> Wakeups {
+fn offer_last(now: Now, last: &Last, binding: &Binding, kind: ExchangeKind) -> Wakeups {
     let Some((mut batch, key)) = last.offer(now) else { return Wakeups::new() };
     let mut table = Matcher::new(kind);
     table.bind(binding.key.as_bytes(), binding.queue.clone(), &binding.rule);

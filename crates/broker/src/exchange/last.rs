@@ -20,15 +20,8 @@ pub(crate) struct Last {
 }
 
 impl Last {
-    /// Keeps the last message of a batch instead.
-    pub(crate) fn keep(&mut self, now: Now, batch: &Batch, key: Option<&[u8]>) {
-        if let Some(index) = (batch.len() as u32).checked_sub(1) {
-            self.keep_one(now, batch, index, key);
-        }
-    }
-
     /// Keeps a message of a batch instead.
-    pub(crate) fn keep_one(&mut self, now: Now, batch: &Batch, index: u32, key: Option<&[u8]>) {
+    pub(crate) fn keep(&mut self, now: Now, batch: &Batch, index: u32, key: Option<&[u8]>) {
         self.batch.select(batch, &[index]);
         self.expiry_ms = self.batch.messages[0].meta.expiry_ms(now);
         self.key = key.map(Box::from);
@@ -62,18 +55,18 @@ pub(crate) struct LastToBe {
 }
 
 impl LastToBe {
-    /// The last message of a batch that has been routed; none if the exchange keeps none.
+    /// This message of a batch that has been routed; none if the exchange keeps none.
     pub(super) fn of(
         now: Now,
         exchange: &Arc<Exchange>,
         batch: &Batch,
+        index: u32,
         routing: &Routing,
     ) -> Option<LastToBe> {
         exchange.last.as_ref()?;
         let mut last = Last::default();
-        last.keep(now, batch, routing.key());
-        let queues = routing.queues_of(batch.len().checked_sub(1)? as u32);
-        let queues = queues.cloned().collect();
+        last.keep(now, batch, index, routing.key());
+        let queues = routing.queues_of(index).cloned().collect();
         Some(LastToBe { exchange: Arc::clone(exchange), last, queues })
     }
 

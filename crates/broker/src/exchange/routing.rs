@@ -58,6 +58,17 @@ pub struct Published {
     pub(crate) governor: Option<Arc<SharedQueue>>,
 }
 
+impl Published {
+    /// The last message of the batch of which the sender is not told that it was refused or comes
+    /// back.
+    pub(super) fn last_accepted(&self) -> Option<u32> {
+        let is_refused =
+            |index: &u32| self.rejected.binary_search_by_key(index, |it| it.index).is_ok();
+        let comes_back = |index: &u32| self.released.binary_search(index).is_ok();
+        (0..self.messages as u32).rev().find(|index| !is_refused(index) && !comes_back(index))
+    }
+}
+
 impl Routing {
     /// Nothing routed yet.
     pub fn new() -> Routing {
@@ -182,6 +193,8 @@ impl Routing {
                 }
             }
         }
+        // A queue that is bound to both gets its messages in the order in which they came.
+        self.parts.iter_mut().for_each(|part| part.messages.sort_unstable());
         self.key = key;
     }
 

@@ -1,6 +1,9 @@
 //! The last message of an exchange, which queues that are bound later get.
 
 use crate::bench::{Bench, message};
+use mochila_broker::QueueSettings;
+use mochila_broker::exchange::Unroutable;
+use mochila_wire::Map;
 
 #[test]
 fn what_a_transaction_sends_is_the_last_message_when_it_is_committed_and_not_before() {
@@ -59,4 +62,32 @@ fn a_message_that_is_rerouted_is_the_last_one() {
     source.reroute(bench.now, &topic, 10_u64).1.perform();
     assert_eq!(bench.texts(&source), ["unknown"], "no queue is bound for it");
     assert_eq!(bench.texts(&bench.bind(&topic, "late", "#")), ["known"]);
+}
+
+#[test]
+fn a_message_that_its_sender_has_to_send_again_is_not_the_last_one() {
+    for unroutable in [Unroutable::Release, Unroutable::Reject] {
+        let mut bench = Bench::new();
+        let topic = bench.exchange_with("e", |settings| {
+            (settings.keeps_last, settings.unroutable) = (true, unroutable);
+        });
+        let known = bench.bind(&topic, "known", "known");
+        bench.publish(&topic, &["known", "unknown"]);
+        bench.publish(&topic, &["unknown"]);
+        assert_eq!(bench.texts(&bench.bind(&topic, "late", "#")), ["known"]);
+        let mut transaction = bench.broker.begin();
+        bench.publish_in(&mut transaction, &topic, &["known"]);
+        bench.queue("late").delete(<_>::default()).unwrap().perform();
+        bench.publish_in(&mut transaction, &topic, &["unknown"]);
+        drop(transaction.commit(bench.now).map(|wakeups| wakeups.perform()));
+        assert_eq!(bench.texts(&bench.bind(&topic, "later", "#")), ["known"]);
+        bench.purge(&known);
+    }
+    let mut bench = Bench::new();
+    let topic = bench.exchange_with("e", |settings| settings.keeps_last = true);
+    let full = QueueSettings { max_count: Some(1), ..QueueSettings::default() };
+    let full = bench.broker.create("full", full).unwrap();
+    topic.bind(bench.now, &full, "#", Map::new()).unwrap().1.perform();
+    bench.publish(&topic, &["kept", "refused"]);
+    assert_eq!(bench.texts(&bench.bind(&topic, "late", "#")), ["kept"]);
 }

@@ -48,6 +48,20 @@ fn the_messages_of_one_sender_stay_in_order_whatever_their_keys() {
 }
 
 #[test]
+fn a_queue_that_is_bound_to_the_alternate_exchange_too_gets_all_in_order() {
+    let mut bench = Bench::new();
+    let fanout = bench.exchange_with("alternate", |settings| settings.kind = ExchangeKind::Fanout);
+    let direct = bench.exchange_with("first", |settings| {
+        settings.kind = ExchangeKind::Direct;
+        settings.alternate_exchange = Some("alternate".into());
+    });
+    let both = bench.bind(&direct, "both", "k");
+    bench.bind(&fanout, "both", "");
+    bench.publish(&direct, &["1", "k", "2", "k", "k", "3"]);
+    assert_eq!(bench.texts(&both), ["1", "k", "2", "k", "k", "3"]);
+}
+
+#[test]
 fn a_fanout_exchange_and_an_address_with_a_key_do_not_look_at_subjects() {
     let mut bench = Bench::new();
     let fanout = bench.broker.exchange("amq.fanout").unwrap();
@@ -69,7 +83,7 @@ fn a_headers_exchange_goes_by_application_properties() {
     let headers = bench.broker.exchange("amq.match").unwrap();
     let arguments = Map::new().with("x-match", "all").with("colour", "red");
     let red = bench.bind_with(&headers, "red", "k", arguments.clone());
-    let all = bench.bind(&headers, "all", "");
+    let all = bench.bind_with(&headers, "all", "", Map::new().with("x-match", "all"));
     let coloured = |colour: &str| {
         let mut message = message(colour);
         message.set_application_property("colour", colour);
@@ -83,6 +97,8 @@ fn a_headers_exchange_goes_by_application_properties() {
     let other = Map::new().with("x-match", "any").with("colour", "red");
     let error = headers.bind(bench.now, &red, "k", other).unwrap_err();
     assert!(matches!(error, ExchangeError::Duplicate { .. }));
+    let error = headers.bind(bench.now, &red, "other", Map::new()).unwrap_err();
+    assert!(error.to_string().contains("it needs x-match"), "{error}");
 }
 
 #[test]
@@ -222,6 +238,20 @@ fn an_exclusive_binding_ends_the_others_with_its_key() {
     assert_eq!((bench.texts(&b), bench.texts(&c)), (vec!["other".into()], vec!["k".into()]));
     assert!(bench.broker.exchanges_of(&a).is_empty());
     assert_eq!(bench.broker.exchanges_of(&b).len(), 1);
+}
+
+#[test]
+fn only_a_direct_exchange_has_exclusive_bindings() {
+    let bench = Bench::new();
+    for name in ["amq.fanout", "amq.topic", "amq.match"] {
+        let exchange = bench.broker.exchange(name).unwrap();
+        let arguments = Map::new().with("x-match", "all").with("qpid.exclusive-binding", true);
+        let there = bench.bind_with(&exchange, "q", "k", Map::new().with("x-match", "any"));
+        let other = bench.queue("other");
+        let error = exchange.bind(bench.now, &other, "k", arguments).unwrap_err();
+        assert!(error.to_string().contains("is for direct exchanges"), "{name}: {error}");
+        assert_eq!(exchange.bindings_of(&there).len(), 1, "{name}");
+    }
 }
 
 #[test]

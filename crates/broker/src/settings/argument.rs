@@ -107,7 +107,8 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "max-count",
         aliases: &["max-queue-count"],
         kind: ArgumentKind::Count,
-        doc: "The most messages the queue holds, acquired ones included; 0 means no limit.",
+        doc: "The most messages the queue holds, acquired ones included; 0 means no limit. A ring goes \
+              beyond this and max-size, up to twice as much, while consumers hold messages.",
         write: |settings, value| settings.max_count = Some(value.number()),
         read: |settings| settings.max_count.map(Argued::Number),
     },

@@ -440,7 +440,9 @@ fn messages_for_an_exchange_come_to_all_its_queues_with_the_commit_or_to_none() 
     bench.send_within(sender, &gone, &["c"]);
     bench.node.broker.delete("large", DeleteIf::default()).unwrap().perform();
     bench.queue("small").purge(bench.now, u64::MAX).1.perform();
-    bench.commit(controller, &gone);
+    let state = bench.discharge(controller, &gone, false);
+    assert_eq!(why(&state).condition, condition::TRANSACTION_ROLLBACK, "one was full, one is gone");
+    assert_eq!(bench.depth("small"), 0);
     let id = bench.declare(controller);
     bench.send_within(sender, &id, &["d", "e"]);
     let state = bench.discharge(controller, &id, false);

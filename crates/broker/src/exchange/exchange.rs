@@ -9,6 +9,7 @@ use super::publisher::{Links, Publisher, SubscriberId};
 use super::scoped::Tenure;
 use super::{
     ExchangeError, ExchangeKind, ExchangeSettings, ExchangeStatistics, Published, Routing,
+    Unroutable,
 };
 use crate::budget::{Budget, NodeMemory};
 use crate::events::{Event, EventKind};
@@ -422,6 +423,11 @@ impl Exchange {
 
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// Whether it drops what no queue is bound for, and tells nobody.
+    pub(super) fn drops_strays(&self) -> bool {
+        self.settings.unroutable == Unroutable::Discard && self.alternate.is_none()
     }
 
     /// Messages that went nowhere.

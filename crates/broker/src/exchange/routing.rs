@@ -235,6 +235,9 @@ impl Routing {
         let mut refusals = Vec::new();
         let mut routed = Amount::default();
         let governor = self.governor.take();
+        if let Some(transaction) = &mut transaction {
+            transaction.begin_offer(exchange.drops_strays());
+        }
         for part in &self.parts {
             let is_governor = |queue: &Arc<SharedQueue>| Arc::ptr_eq(queue, &part.queue.0);
             let held_back = governor.as_ref().is_some_and(is_governor);
@@ -252,7 +255,8 @@ impl Routing {
                     let amount = Amount::of(&self.batch);
                     let (enqueued, woken) = match transaction {
                         Some(transaction) => {
-                            transaction.offer(now, &part.queue, &mut self.batch, held_back)
+                            let offered = (&mut self.batch, &part.messages[..]);
+                            transaction.offer(now, &part.queue, offered, held_back)
                         }
                         None if held_back => part.queue.enqueue(now, &mut self.batch),
                         None => part.queue.offer(now, &mut self.batch),
@@ -272,6 +276,9 @@ impl Routing {
                 routed.bytes -= batch.bytes_of(index);
                 refusals.push(Rejected { index, reason: rejected.reason });
             }
+        }
+        if let Some(transaction) = &mut transaction {
+            transaction.end_offer(refusals.iter().map(|refusal| refusal.index));
         }
         published.rejected = self.refused_by_all(refusals, batch.len());
         let last = self.parts.last().filter(|_| self.strays.is_empty());

@@ -259,6 +259,11 @@ impl Batch {
         self.kept_out
     }
 
+    /// The place that a message had before some were kept out.
+    pub(crate) fn number_of(&self, index: usize) -> u32 {
+        self.numbers.get(index).copied().unwrap_or(index as u32)
+    }
+
     /// Names messages by the places that they had before some were kept out. Those that were are
     /// among the rejected ones if they may stay where they are.
     pub(crate) fn number(&self, rejected: &mut Vec<Rejected>) {

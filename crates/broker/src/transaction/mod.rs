@@ -14,6 +14,7 @@
 //! them, and nobody sees a part of it.
 
 mod fault;
+mod offer;
 mod part;
 mod settings;
 
@@ -30,6 +31,7 @@ use crate::node::Node;
 use crate::queue::{Aftermath, Enqueued, Outcome, Refusal, Rejected, Settlement, SharedQueue};
 use crate::wake::Wakeups;
 use mochila_wire::Now;
+use offer::{Offer, Offered};
 use part::{Part, Pledge, Post};
 use std::sync::Arc;
 
@@ -43,6 +45,8 @@ pub struct Transaction {
     node: Arc<Node>,
     /// What it has done at each queue, in the order in which they were used first.
     parts: Vec<Part>,
+    /// What exchanges have brought to their queues.
+    offers: Vec<Offer>,
     /// What exchanges are to keep as their last messages, one for each.
     lasts: Vec<LastToBe>,
     operations: u64,
@@ -50,7 +54,7 @@ pub struct Transaction {
     /// Pays for what is kept of the outcomes told in it.
     notes: Reservation,
     /// Why it can only be rolled back.
-    fault: Option<Fault>,
+    fault: Option<Box<Fault>>,
 }
 
 impl Transaction {
@@ -58,6 +62,7 @@ impl Transaction {
         node.totals().begun();
         Transaction {
             parts: Vec::new(),
+            offers: Vec::new(),
             lasts: Vec::new(),
             operations: 0,
             bytes: 0,
@@ -69,7 +74,7 @@ impl Transaction {
 
     /// Why it can only be rolled back, if so.
     pub fn fault(&self) -> Option<&Fault> {
-        self.fault.as_ref()
+        self.fault.as_deref()
     }
 
     /// Whether it has brought messages to this queue, which keeps room for them.
@@ -89,7 +94,8 @@ impl Transaction {
         batch: &mut Batch,
         is_held_back: bool,
     ) -> (Enqueued, Wakeups) {
-        let (enqueued, mut wakeups) = self.bring(now, queue, batch, Manner::Sent { is_held_back });
+        let (enqueued, mut wakeups) =
+            self.bring(now, queue, batch, Manner { is_held_back, offered: None });
         if let Some(first) = enqueued.rejected.first()
             && self.fault.is_none()
         {
@@ -98,21 +104,40 @@ impl Transaction {
         (enqueued, wakeups)
     }
 
-    /// Takes the messages of a batch for one of several queues that an exchange sends them to;
-    /// empties the batch. A queue that refuses some, or that is gone when the transaction is
-    /// committed, does not get them, and that is all.
+    /// An exchange begins to send a batch to its queues, one after another by
+    /// [`Transaction::offer`]. Messages whose queues are all gone when the transaction is committed
+    /// make it fail, unless they may vanish: the exchange drops what no queue is bound for, and tells
+    /// nobody.
+    pub(crate) fn begin_offer(&mut self, may_vanish: bool) {
+        self.offers.push(Offer { refused: Vec::new(), may_vanish });
+    }
+
+    /// Messages of this offer that one of its queues had no room for.
+    pub(crate) fn end_offer(&mut self, refused: impl Iterator<Item = u32>) {
+        let Some(offer) = self.offers.last_mut() else { return };
+        offer.refused.extend(refused);
+        offer.refused.sort_unstable();
+    }
+
+    /// Takes messages of the batch that an exchange sends to its queues for one of them; empties the
+    /// batch. `places` are theirs in the batch of the exchange, none if it is the whole batch. A queue
+    /// that refuses some, or that is gone when the transaction is committed, does not get them.
     pub(crate) fn offer(
         &mut self,
         now: Now,
         queue: &Arc<SharedQueue>,
-        batch: &mut Batch,
+        (batch, places): (&mut Batch, &[u32]),
         is_held_back: bool,
     ) -> (Enqueued, Wakeups) {
-        let manner = Manner::Routed { is_held_back };
+        let offer = self.offers.len().saturating_sub(1);
+        let manner = |indexes: Box<[u32]>| {
+            let offered = Some(Offered { offer, indexes });
+            Manner { is_held_back, offered }
+        };
         let mut indexes: Vec<u32> = (0..batch.len() as u32).collect();
         let all = batch.take();
         batch.copy_of(&all);
-        let (mut enqueued, mut wakeups) = self.bring(now, queue, batch, manner);
+        let (mut enqueued, mut wakeups) = self.bring(now, queue, batch, manner(places.into()));
         if enqueued.rejected.is_empty() || self.fault.is_some() {
             return (enqueued, wakeups);
         }
@@ -120,7 +145,9 @@ impl Transaction {
         let refused = |index: &u32| enqueued.rejected.iter().any(|it| it.index == *index);
         indexes.retain(|index| !refused(index));
         batch.select(&all, &indexes);
-        let (again, woken) = self.bring(now, queue, batch, manner);
+        let place = |index: &u32| places.get(*index as usize).copied().unwrap_or(*index);
+        let again = manner(indexes.iter().map(place).collect());
+        let (again, woken) = self.bring(now, queue, batch, again);
         wakeups.merge(woken);
         let more = again.rejected.iter();
         enqueued.rejected.extend(
@@ -152,7 +179,8 @@ impl Transaction {
         let queue = peer.as_ref().unwrap_or(queue);
         let count = batch.len() as u32;
         let mut wakeups = Wakeups::new();
-        let note = count as usize * part::MESSAGE_NOTE;
+        let place = if manner.offered.is_some() { size_of::<u32>() } else { 0 };
+        let note = count as usize * (part::MESSAGE_NOTE + place);
         let counted = self.check_queue(queue);
         let counted = counted.and_then(|()| self.count(u64::from(count), batch.bytes(), note));
         let paid = match counted {
@@ -163,16 +191,15 @@ impl Transaction {
             }
         };
         // Whoever sends from the place of another queue is no producer of this one.
-        let (Manner::Sent { is_held_back } | Manner::Routed { is_held_back }) = manner;
+        let Manner { is_held_back, offered } = manner;
         let is_held_back = is_held_back && !is_redirected;
-        let is_routed = matches!(manner, Manner::Routed { .. });
         let (reserved, woken) = queue.reserve(batch, is_held_back);
         wakeups.merge(woken);
         let mut is_closed = true;
         let rejected = match reserved {
             Ok((room, closed)) => {
                 is_closed = closed;
-                let post = Post { came: now, room, batch: batch.take(), is_routed, _paid: paid };
+                let post = Post { came: now, room, batch: batch.take(), offered, _paid: paid };
                 self.part(queue).posts.push(post);
                 Vec::new()
             }
@@ -224,7 +251,7 @@ impl Transaction {
 
     /// It can only be rolled back from now on. What it has brought is given up at once.
     pub fn doom(&mut self, now: Now, fault: Fault) -> Wakeups {
-        self.fault.get_or_insert(fault);
+        self.fault.get_or_insert_with(|| Box::new(fault));
         self.lasts = Vec::new();
         let mut wakeups = Wakeups::new();
         for part in &mut self.parts {
@@ -247,13 +274,13 @@ impl Transaction {
         // locked before queues, and in the order of the list.
         let mut places: Vec<_> = lasts.iter().map(LastToBe::lock).collect();
         let committed = match &mut self.parts[..] {
-            [part] => commit_one(now, part).map(|aftermath| vec![aftermath]),
-            parts => commit_all(now, parts),
+            [part] => commit_one(now, part, &self.offers).map(|aftermath| vec![aftermath]),
+            parts => commit_all(now, parts, &self.offers),
         };
         let aftermaths = match committed {
             Ok(aftermaths) => aftermaths,
             Err(fault) => {
-                self.fault = Some(fault);
+                self.fault = Some(Box::new(fault));
                 return Err(self);
             }
         };
@@ -335,7 +362,7 @@ impl Transaction {
         note_bytes: usize,
     ) -> Result<Reservation, Fault> {
         if let Some(fault) = &self.fault {
-            return Err(fault.clone());
+            return Err(Fault::clone(fault));
         }
         let settings = self.node.transactions();
         if self.operations + operations > settings.max_operations {
@@ -364,10 +391,13 @@ impl Transaction {
 }
 
 /// Does what a transaction says that is about one queue.
-fn commit_one(now: Now, part: &mut Part) -> Result<Aftermath, Fault> {
+fn commit_one(now: Now, part: &mut Part, offers: &[Offer]) -> Result<Aftermath, Fault> {
     let shared = Arc::clone(&part.queue);
     let mut queue = shared.lock();
-    if let Some(fault) = part.obstacle(&queue) {
+    let obstacle = part.obstacle(&queue);
+    let is_gone = queue.is_deleted();
+    let of_offers = || offer::obstacle(offers, std::slice::from_ref(part), |_| is_gone);
+    if let Some(fault) = obstacle.or_else(of_offers) {
         return Err(fault);
     }
     part.commit(now, &mut queue);
@@ -375,7 +405,7 @@ fn commit_one(now: Now, part: &mut Part) -> Result<Aftermath, Fault> {
 }
 
 /// Does what a transaction says, at all queues in one step.
-fn commit_all(now: Now, parts: &mut [Part]) -> Result<Vec<Aftermath>, Fault> {
+fn commit_all(now: Now, parts: &mut [Part], offers: &[Offer]) -> Result<Vec<Aftermath>, Fault> {
     let mut queues: Vec<_> = parts.iter().map(|part| Arc::clone(&part.queue)).collect();
     // Whoever locks several does so in this order.
     queues.sort_by(|a, b| in_order(a).cmp(&in_order(b)));
@@ -383,7 +413,8 @@ fn commit_all(now: Now, parts: &mut [Part]) -> Result<Vec<Aftermath>, Fault> {
     let at = |part: &Part| queues.iter().position(|queue| Arc::ptr_eq(queue, &part.queue));
     let order: Vec<usize> = parts.iter().filter_map(at).collect();
     let obstacles = parts.iter().zip(&order).map(|(part, index)| part.obstacle(&locked[*index]));
-    if let Some(fault) = obstacles.flatten().next() {
+    let of_offers = || offer::obstacle(offers, parts, |index| locked[order[index]].is_deleted());
+    if let Some(fault) = obstacles.flatten().next().or_else(of_offers) {
         return Err(fault);
     }
     for (part, index) in parts.iter_mut().zip(&order) {
@@ -392,13 +423,12 @@ fn commit_all(now: Now, parts: &mut [Part]) -> Result<Vec<Aftermath>, Fault> {
     Ok(order.iter().map(|index| Aftermath::of(&mut locked[*index])).collect())
 }
 
-/// How a message comes to a queue.
-#[derive(Clone, Copy)]
-enum Manner {
-    /// It was sent to it; the queue may give its sender credit.
-    Sent { is_held_back: bool },
-    /// An exchange has it for others, too; the queue may be the one that gives the sender credit.
-    Routed { is_held_back: bool },
+/// How messages come to a queue.
+struct Manner {
+    /// The queue gives their sender credit.
+    is_held_back: bool,
+    /// An exchange has them, perhaps for others too.
+    offered: Option<Offered>,
 }
 
 /// By what queues are put in order: their names, as long as they are there. One that is gone may

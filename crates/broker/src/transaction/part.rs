@@ -1,6 +1,7 @@
 //! What a transaction has done at one queue.
 
 use super::Fault;
+use super::offer::Offered;
 use crate::budget::Reservation;
 use crate::message::Batch;
 use crate::messages::Run;
@@ -40,8 +41,8 @@ pub(super) struct Post {
     /// The room that the queue keeps for them.
     pub(super) room: Room,
     pub(super) batch: Batch,
-    /// An exchange has it for others, too: it is not missed if the queue is gone.
-    pub(super) is_routed: bool,
+    /// Which messages of an exchange these are: they may be elsewhere, too.
+    pub(super) offered: Option<Offered>,
     /// Pays for their descriptors.
     pub(super) _paid: Reservation,
 }
@@ -79,10 +80,10 @@ impl Part {
         }
     }
 
-    /// Why it cannot be committed, if so: messages that were sent to this queue and to no other
-    /// must not be lost with it.
+    /// Why it cannot be committed, if so: messages that were sent to this queue must not be lost with
+    /// it.
     pub(super) fn obstacle(&self, queue: &Queue) -> Option<Fault> {
-        let is_lost = queue.is_deleted() && self.posts.iter().any(|post| !post.is_routed);
+        let is_lost = queue.is_deleted() && self.posts.iter().any(|post| post.offered.is_none());
         is_lost.then(|| Fault::QueueDeleted { name: self.queue.name().to_owned() })
     }
 

@@ -8,3 +8,4 @@ mod numbers;
 mod routing;
 mod scoped;
 mod senders;
+mod transactions;

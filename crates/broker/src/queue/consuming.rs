@@ -158,7 +158,8 @@ impl SharedQueue {
     ) -> Wakeups {
         self.visit(|queue| {
             runs.iter().for_each(|run| queue.redeem(now, id, *run, outcome));
-            queue.redeemed(now, id);
+            queue.redeemed(id);
+            queue.settle_down(now);
         })
         .1
     }

@@ -218,7 +218,7 @@ impl Queue {
         self.counters.enqueued_bytes += bytes;
         self.counters.discard(rejected.len() as u64, |discards| &mut discards.refused);
         if added > 0 {
-            self.note_arrival(now);
+            self.note_arrival();
         }
         self.settle_down(now);
         Enqueued { accepted: added as u32, rejected, is_closed: self.is_closed() }
@@ -370,12 +370,15 @@ impl Queue {
         let is_more = expired.messages() >= EXPIRED_AT_ONCE;
         self.expired(expired);
         self.settle_down(now);
-        is_more
+        is_more || self.overflows()
     }
 
     pub(crate) fn next_timeout_ms(&self) -> Option<u64> {
         if self.deleted {
             return None;
+        }
+        if self.overflows() {
+            return Some(0);
         }
         let times = [self.messages.next_expiry_ms(), self.lifetime.due_ms(), self.alarm.due_ms()];
         times.into_iter().flatten().min()
@@ -509,9 +512,8 @@ impl Queue {
     }
 
     /// Messages have come in; others may have to make room for them.
-    fn note_arrival(&mut self, now: Now) {
+    fn note_arrival(&mut self) {
         self.drop_replaced();
-        self.drop_overflow(now);
         self.distributor.call_browsers(&mut self.wakeups);
         self.distributor.note_news();
     }
@@ -539,6 +541,7 @@ impl Queue {
         if self.policy.is_overrun() {
             return self.close();
         }
+        self.drop_overflow(now);
         self.keep_no_more();
         self.alarm.look(now.mono_ms, &self.policy, &self.settings);
         if self.producers.waiting() > 0 && !self.policy.is_closed() && !self.is_still_short() {

@@ -125,7 +125,7 @@ impl Queue {
     }
 
     /// Adds the messages of a batch that came at `came`, for which room has been kept, if any.
-    pub(crate) fn fill_room(&mut self, now: Now, came: Now, room: Room, batch: &mut Batch) {
+    pub(crate) fn fill_room(&mut self, came: Now, room: Room, batch: &mut Batch) {
         self.take_room(room);
         self.policy.give_back(room);
         let room = Room::of(batch);
@@ -138,7 +138,12 @@ impl Queue {
         let transacted = self.transacted_mut();
         transacted.enqueued_messages += added.len;
         transacted.enqueued_bytes += room.bytes;
-        self.note_arrival(now);
+        self.note_arrival();
+    }
+
+    /// A transaction has done all that it does here. Only now is looked at what it leaves, since
+    /// what it takes out of a ring makes room for what it brings back.
+    pub(crate) fn committed(&mut self, now: Now) {
         self.settle_down(now);
     }
 
@@ -182,9 +187,8 @@ impl Queue {
     }
 
     /// A transaction has said all about a consumer's messages.
-    pub(crate) fn redeemed(&mut self, now: Now, id: ConsumerId) {
+    pub(crate) fn redeemed(&mut self, id: ConsumerId) {
         self.distributor.forget(id);
-        self.settle_down(now);
     }
 
     /// What transactions have here and have done.

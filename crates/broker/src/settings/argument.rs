@@ -127,7 +127,8 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &["policy-type"],
         kind: ArgumentKind::Choice(LIMIT_POLICIES),
         doc: "At the limit messages are rejected, or their producers are held back, or the oldest \
-              that nobody holds are dropped (ring), or the queue deletes itself.",
+              that nobody holds are dropped (ring; also when some come back), or the queue deletes \
+              itself.",
         write: |settings, value| settings.limit_policy = limit_policy(value.choice()),
         read: |settings| Some(Argued::Choice(settings.limit_policy.name())),
     },

@@ -100,15 +100,16 @@ impl Part {
             for pledge in retirement.pledges.iter().rev() {
                 queue.redeem(now, retirement.consumer, pledge.run, &pledge.outcome);
             }
-            queue.redeemed(now, retirement.consumer);
+            queue.redeemed(retirement.consumer);
         }
         if queue.is_deleted() {
             return;
         }
         for post in &mut self.posts {
             let room = std::mem::take(&mut post.room);
-            queue.fill_room(now, post.came, room, &mut post.batch);
+            queue.fill_room(post.came, room, &mut post.batch);
         }
+        queue.committed(now);
     }
 
     /// Gives up what was brought.

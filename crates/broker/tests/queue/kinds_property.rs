@@ -171,7 +171,7 @@ impl Model {
         (max_count == 0 || count < max_count) && (max_bytes == 0 || size + bytes <= max_bytes)
     }
 
-    /// Drops what a ring drops: room is made for new messages only.
+    /// Drops what a ring drops when messages have come, or have come back.
     fn drop_overflow(&mut self) {
         let Some((count, bytes)) = self.kind.ring else { return };
         let over = |(messages, size): (u64, u64), times: u64| {
@@ -365,6 +365,7 @@ impl Model {
         let gone = |m: &ModelMessage| positions.contains(&m.position) && m.expiry_ms <= now_ms;
         self.messages.retain(|message| !gone(message));
         self.expired += (before - self.messages.len()) as u64;
+        self.drop_overflow();
     }
 
     fn purge(&mut self, most: u64) {

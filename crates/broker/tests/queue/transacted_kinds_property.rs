@@ -120,11 +120,13 @@ enum Place {
     Pledged { by: ConsumerId, transaction: usize, accept: bool },
 }
 
-/// A transaction, and what it brings, batch by batch.
+/// A transaction, what it brings, batch by batch, and whose messages it has, in the order in which
+/// they came to it.
 #[derive(Default)]
 struct Open {
     transaction: Option<Transaction>,
     posts: Vec<Vec<(u64, Sent)>>,
+    consumers: Vec<ConsumerId>,
 }
 
 struct Model {
@@ -176,6 +178,7 @@ impl Model {
                 let gone = self.consumers[*consumer];
                 self.bench.queue.unsubscribe(self.bench.now, gone).perform();
                 self.give_back(|place| place == Place::Held { by: gone });
+                self.drop_overflow();
                 self.consumers[*consumer] = subscribe(&mut self.bench);
             }
         }
@@ -217,6 +220,11 @@ impl Model {
             self.next_position += 1;
             self.messages.push(ModelMessage { number, position, sent, place });
         }
+        self.drop_overflow();
+    }
+
+    /// Drops what a ring drops when messages have come, or have come back.
+    fn drop_overflow(&mut self) {
         let Some(most) = self.kind.most() else { return };
         loop {
             let depth = self.messages.len() as u64;
@@ -280,7 +288,10 @@ impl Model {
         self.bench.queue.settle(self.bench.now, consumer, &[settlement]).perform();
         match accept {
             true => self.messages.retain(|message| message.position != position),
-            false => self.put(position, Place::Available),
+            false => {
+                self.put(position, Place::Available);
+                self.drop_overflow();
+            }
         }
     }
 
@@ -293,10 +304,15 @@ impl Model {
         let outcome = if accept { Outcome::Accept } else { Outcome::Release };
         of.settle(self.bench.now, &held, &[Settlement { position, outcome }]).perform();
         self.put(position, Place::Pledged { by: consumer, transaction, accept });
+        let consumers = &mut self.open[transaction].consumers;
+        if !consumers.contains(&consumer) {
+            consumers.push(consumer);
+        }
     }
 
     fn end_transaction(&mut self, transaction: usize, commits: bool) {
-        let Open { transaction: ended, posts } = std::mem::take(&mut self.open[transaction]);
+        let Open { transaction: ended, posts, consumers } =
+            std::mem::take(&mut self.open[transaction]);
         let Some(ended) = ended else { return };
         let now = self.bench.now;
         match commits {
@@ -310,11 +326,20 @@ impl Model {
             _ => false,
         };
         self.messages.retain(|message| !is_dequeued(message));
-        self.give_back(
-            |place| matches!(place, Place::Pledged { transaction: of, .. } if of == transaction),
-        );
+        for consumer in consumers {
+            let is_returned = |place| match place {
+                Place::Pledged { by, transaction: of, .. } => (by, of) == (consumer, transaction),
+                _ => false,
+            };
+            self.give_back(is_returned);
+            if !commits {
+                // One consumer's after the other's; a commit is one step.
+                self.drop_overflow();
+            }
+        }
         if commits {
             posts.into_iter().for_each(|numbered| self.arrive(numbered));
+            self.drop_overflow();
         }
     }
 

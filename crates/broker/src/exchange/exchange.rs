@@ -329,11 +329,16 @@ impl Exchange {
     ///
     /// They do not count as the last message: that is locked while queues get messages, and a queue
     /// that gets some may drop others.
-    pub(crate) fn publish_dead(&self, now: Now, batch: &mut Batch) -> Wakeups {
+    pub(crate) fn publish_dead(
+        &self,
+        now: Now,
+        batch: &mut Batch,
+        transaction: Option<&mut Transaction>,
+    ) -> Wakeups {
         let mut routing = Routing::new();
         self.route(batch, None, &mut routing);
         self.counts.received(Amount::of(batch));
-        routing.deliver(now, batch, self, None).1
+        routing.deliver(now, batch, self, transaction).1
     }
 
     /// Publishes messages that an operator takes out of a queue: those that no queue has taken are

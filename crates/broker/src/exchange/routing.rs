@@ -232,13 +232,13 @@ impl Routing {
         let mut published = Published { messages, ..Published::default() };
         let mut is_open = !self.strays.is_empty();
         let mut wakeups = Wakeups::new();
-        let mut refusals = Vec::new();
+        let (mut refusals, mut overflow) = (Vec::new(), Vec::new());
         let mut routed = Amount::default();
         let governor = self.governor.take();
         if let Some(transaction) = &mut transaction {
             transaction.begin_offer(exchange.drops_strays());
         }
-        for part in &self.parts {
+        for (place, part) in self.parts.iter().enumerate() {
             let is_governor = |queue: &Arc<SharedQueue>| Arc::ptr_eq(queue, &part.queue.0);
             let held_back = governor.as_ref().is_some_and(is_governor);
             let whole = self.is_whole.then(|| Amount::of(batch));
@@ -274,6 +274,9 @@ impl Routing {
                     false => part.messages[rejected.index as usize],
                 };
                 routed.bytes -= batch.bytes_of(index);
+                if rejected.reason.is_for_want_of_room() {
+                    overflow.push((place, index));
+                }
                 refusals.push(Rejected { index, reason: rejected.reason });
             }
         }
@@ -281,6 +284,7 @@ impl Routing {
             transaction.end_offer(refusals.iter().map(|refusal| refusal.index));
         }
         published.rejected = self.refused_by_all(refusals, batch.len());
+        wakeups.merge(self.bury(now, batch, (&published, &overflow), transaction));
         let last = self.parts.last().filter(|_| self.strays.is_empty());
         let last = last.filter(|_| self.parts.len() == 1 || !is_open);
         published.governor = last.map(|part| Arc::clone(&part.queue));
@@ -288,6 +292,31 @@ impl Routing {
         self.judge_strays(batch, exchange, &mut published);
         exchange.counts().routed(routed);
         (published, wakeups)
+    }
+
+    /// Sends on what some queues had no room for and others have taken, so that the sender is told
+    /// that all is well.
+    fn bury(
+        &mut self,
+        now: Now,
+        batch: &Batch,
+        (published, overflow): (&Published, &[(usize, u32)]),
+        mut transaction: Option<&mut Transaction>,
+    ) -> Wakeups {
+        let mut wakeups = Wakeups::new();
+        for of_queue in overflow.chunk_by(|a, b| a.0 == b.0) {
+            let rejected = &published.rejected;
+            let is_told = |index: &u32| rejected.binary_search_by_key(index, |it| it.index).is_ok();
+            let indexes = of_queue.iter().map(|(_, index)| *index);
+            let indexes: Vec<u32> = indexes.filter(|index| !is_told(index)).collect();
+            if let Some((place, _)) = of_queue.first().filter(|_| !indexes.is_empty()) {
+                self.batch.select(batch, &indexes);
+                let queue = &self.parts[*place].queue;
+                let transaction = transaction.as_deref_mut();
+                wakeups.merge(queue.bury_refused(now, &mut self.batch, transaction));
+            }
+        }
+        wakeups
     }
 
     /// Those messages that no queue has taken, each once.

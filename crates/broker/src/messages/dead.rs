@@ -143,6 +143,24 @@ impl Messages {
         }
     }
 
+    /// The messages of a batch that had no room, as dead letters; nothing if they have nowhere to go.
+    pub(crate) fn dead_on_arrival(&mut self, now: Now, batch: &mut Batch) -> Option<DeadLetters> {
+        let grave = self.grave.as_ref()?;
+        let mut batch = batch.take();
+        for message in &mut batch.messages {
+            message.meta = MessageMeta {
+                ttl_ms: None,
+                absolute_expiry_ms: None,
+                delivery_count: 0,
+                ..message.meta
+            };
+            message.past = Flags::TIMELESS;
+        }
+        let hops = batch.hops;
+        let deaths = vec![Death::Dropped; batch.len()];
+        Some(DeadLetters { batch, deaths, alternate: Arc::clone(&grave.alternate), now, hops })
+    }
+
     /// Dead letters since the last time.
     pub(crate) fn take_dead(&mut self) -> Option<DeadLetters> {
         self.grave.as_mut()?.take()

@@ -1,9 +1,12 @@
 //! Dead letters of a queue go to its alternate exchange.
 
 use super::SharedQueue;
+use crate::message::Batch;
 use crate::messages::{DeadLetters, Messages};
+use crate::sync::lock;
+use crate::transaction::Transaction;
 use crate::wake::Wakeups;
-use mochila_wire::{Symbol, Value};
+use mochila_wire::{Now, Symbol, Value};
 
 impl SharedQueue {
     /// Publishes dead letters, each with where it comes from and why; says how many. No lock may be
@@ -12,6 +15,24 @@ impl SharedQueue {
     /// A queue that is full and drops may be bound, by way of exchanges, to itself; so messages go
     /// on in this way for a few hops only, and are dropped then.
     pub(super) fn bury(&self, dead: DeadLetters) -> (u64, Wakeups) {
+        self.bury_in(dead, None)
+    }
+
+    /// Publishes messages for which the queue had no room, of a batch whose sender is not told, since
+    /// others have them; in a transaction if they came in one. No lock may be held.
+    pub(crate) fn bury_refused(
+        &self,
+        now: Now,
+        batch: &mut Batch,
+        transaction: Option<&mut Transaction>,
+    ) -> Wakeups {
+        let peer = self.peer();
+        let queue = peer.as_deref().unwrap_or(self);
+        let dead = lock(&queue.queue).messages_mut().dead_on_arrival(now, batch);
+        dead.map_or_else(Wakeups::new, |dead| queue.bury_in(dead, transaction).1)
+    }
+
+    fn bury_in(&self, dead: DeadLetters, transaction: Option<&mut Transaction>) -> (u64, Wakeups) {
         let DeadLetters { mut batch, deaths, alternate, now, hops } = dead;
         let Some(exchange) = alternate.get().filter(|_| hops < MOST_HOPS) else {
             return (0, Wakeups::new());
@@ -25,7 +46,7 @@ impl SharedQueue {
             batch.annotate(index, &annotations, self.budget());
         }
         batch.hops = hops + 1;
-        (batch.len() as u64, exchange.publish_dead(now, &mut batch))
+        (batch.len() as u64, exchange.publish_dead(now, &mut batch, transaction))
     }
 
     /// Publishes what is left of a queue that has been deleted; says how many messages that were.

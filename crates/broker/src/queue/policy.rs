@@ -84,6 +84,11 @@ impl Refusal {
         AmqpError::new(condition, self.to_string())
     }
 
+    /// True if the queue would take the message if it had room.
+    pub(crate) fn is_for_want_of_room(self) -> bool {
+        matches!(self, Refusal::Count | Refusal::Size | Refusal::TooLarge | Refusal::Memory)
+    }
+
     /// True if it says nothing about other messages, which may come in before this one.
     pub(crate) fn is_of_one_message(self) -> bool {
         matches!(self, Refusal::NoRoute | Refusal::KeptOut)

@@ -138,6 +138,62 @@ fn a_full_queue_refuses_for_itself_alone() {
 }
 
 #[test]
+fn what_a_full_queue_refuses_for_itself_alone_is_a_dead_letter() {
+    for in_transaction in [false, true] {
+        let mut bench = Bench::new();
+        let dead = bench.exchange_with("dead", |settings| settings.kind = ExchangeKind::Fanout);
+        let letters = bench.bind(&dead, "letters", "");
+        let direct = bench.exchange(ExchangeKind::Direct);
+        let small = QueueSettings {
+            max_count: Some(1),
+            alternate_exchange: Some("dead".into()),
+            ..QueueSettings::default()
+        };
+        let small = bench.broker.create("small", small).unwrap();
+        direct.bind(bench.now, &small, "k", Map::new()).unwrap().1.perform();
+        let large = bench.bind(&direct, "large", "k");
+        let subjects = ["other", "k", "other", "k", "k"];
+        if in_transaction {
+            let mut transaction = bench.broker.begin();
+            bench.publish_in(&mut transaction, &direct, &subjects);
+            assert!(bench.texts(&letters).is_empty());
+            transaction.commit(bench.now).unwrap().perform();
+        } else {
+            assert!(bench.publish(&direct, &subjects).rejected.is_empty());
+        }
+        assert_eq!((bench.texts(&small).len(), bench.texts(&large).len()), (1, 3));
+        let letters = bench.messages(&letters);
+        let annotation = |letter: &Message, key: &str| {
+            letter.message_annotations.as_ref().and_then(|map| map.get(key)).cloned()
+        };
+        assert_eq!(letters.len(), 2, "{in_transaction}");
+        for letter in &letters {
+            assert_eq!(annotation(letter, "x-opt-deadletter-source"), Some("small".into()));
+            assert_eq!(annotation(letter, "x-opt-deadletter-reason"), Some("overflow".into()));
+        }
+        assert_eq!(small.statistics().discards_overflow, 2);
+    }
+}
+
+#[test]
+fn what_its_sender_is_told_is_refused_is_no_dead_letter() {
+    let mut bench = Bench::new();
+    let letters = bench.bind(&bench.broker.exchange("amq.fanout").unwrap(), "letters", "");
+    let fanout = bench.exchange(ExchangeKind::Fanout);
+    for name in ["a", "b"] {
+        let small = QueueSettings {
+            max_count: Some(1),
+            alternate_exchange: Some("amq.fanout".into()),
+            ..QueueSettings::default()
+        };
+        let small = bench.broker.create(name, small).unwrap();
+        fanout.bind(bench.now, &small, "", Map::new()).unwrap().1.perform();
+    }
+    assert_eq!(bench.publish(&fanout, &["1", "2"]).rejected.len(), 1);
+    assert!(bench.texts(&letters).is_empty());
+}
+
+#[test]
 fn a_message_that_every_queue_refuses_is_rejected() {
     let mut bench = Bench::new();
     let direct = bench.exchange(ExchangeKind::Direct);

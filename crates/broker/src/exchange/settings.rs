@@ -1,6 +1,6 @@
 //! What an exchange is like, and the arguments that say so.
 
-use crate::settings::SettingsError;
+use crate::settings::{SettingsError, is_passed_over};
 use mochila_wire::{Map, Value};
 use std::fmt;
 
@@ -215,8 +215,12 @@ impl ExchangeSettings {
         let mut settings = ExchangeSettings::default();
         for (key, value) in arguments.iter() {
             let name = key.as_str().unwrap_or_default();
-            let argument = ExchangeArgument::named(name)
-                .ok_or_else(|| SettingsError::UnknownExchangeArgument { name: name.to_owned() })?;
+            let Some(argument) = ExchangeArgument::named(name) else {
+                if is_passed_over(name) {
+                    continue;
+                }
+                return Err(SettingsError::UnknownExchangeArgument { name: key.to_string() });
+            };
             (argument.write)(&mut settings, value).ok_or_else(|| SettingsError::InvalidValue {
                 name: argument.name,
                 expected: argument.expected.to_owned(),
@@ -304,6 +308,23 @@ mod tests {
         );
         let sentence = "exchange-type takes one of direct, topic, fanout, headers, not ";
         assert!(of("exchange-type", "xml".into()).starts_with(sentence));
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_is_told_too() {
+        let arguments = Map([(Value::Uint(7), Value::Null)].into_iter().collect());
+        let error = ExchangeSettings::from_arguments(&arguments).unwrap_err().to_string();
+        assert_eq!(error, "'7' is not an argument of an exchange");
+    }
+
+    #[test]
+    fn what_only_concerns_an_older_broker_and_what_is_marked_is_passed_over() {
+        let arguments = Map::new()
+            .with("exchange-type", "fanout")
+            .with("qpid.replicate", "all")
+            .with("x-opt-colour", "red");
+        let settings = ExchangeSettings::from_arguments(&arguments).unwrap();
+        assert_eq!(settings, ExchangeSettings::of(ExchangeKind::Fanout));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Settings of a queue as a map of arguments, as links and management bring it.
 
 use super::argument::{ARGUMENTS, Argument};
-use super::{QueueSettings, SettingsError};
+use super::{QueueSettings, SettingsError, is_passed_over};
 use mochila_wire::Map;
 
 impl QueueSettings {
@@ -14,13 +14,11 @@ impl QueueSettings {
     pub fn with_arguments(mut self, arguments: &Map) -> Result<QueueSettings, SettingsError> {
         for (key, value) in arguments.iter() {
             let name = key.as_str().unwrap_or_default();
-            if IGNORED.contains(&name) {
-                tracing::debug!(argument = name, "this argument changes nothing here");
-                continue;
+            match Argument::named(name) {
+                Some(argument) => argument.set(&mut self, value)?,
+                None if is_passed_over(name) => {}
+                None => return Err(SettingsError::UnknownArgument { name: key.to_string() }),
             }
-            let argument = Argument::named(name)
-                .ok_or_else(|| SettingsError::UnknownArgument { name: key.to_string() })?;
-            argument.set(&mut self, value)?;
         }
         Ok(self)
     }
@@ -36,18 +34,6 @@ impl QueueSettings {
         arguments
     }
 }
-
-/// Arguments that change nothing about the messages that a queue holds: how the store of an older
-/// broker keeps them, and how it takes part in a cluster.
-const IGNORED: &[&str] = &[
-    "qpid.file_count",
-    "qpid.file_size",
-    "qpid.efp_partition_num",
-    "qpid.efp_pool_file_size",
-    "qpid.wcache-page-size",
-    "qpid.wcache-num-pages",
-    "qpid.replicate",
-];
 
 #[cfg(test)]
 mod tests {
@@ -78,12 +64,23 @@ mod tests {
     }
 
     #[test]
-    fn what_only_concerns_an_older_brokers_store_is_passed_over() {
+    fn what_only_concerns_an_older_broker_and_what_is_marked_is_passed_over() {
         let arguments = Map::new()
             .with("qpid.file_count", Value::Uint(8))
+            .with("qpid.paging", true)
+            .with("qpid.group_timestamp", true)
+            .with("x-opt-colour", "red")
             .with("qpid.max_count", Value::Uint(7));
         let settings = QueueSettings::from_arguments(&arguments).unwrap();
         assert_eq!(settings, QueueSettings { max_count: Some(7), ..QueueSettings::default() });
+    }
+
+    #[test]
+    fn what_would_keep_messages_out_or_mark_them_is_not_passed_over() {
+        for name in ["qpid.trace.id", "qpid.trace.exclude"] {
+            let arguments = Map::new().with(name, "site");
+            QueueSettings::from_arguments(&arguments).unwrap_err();
+        }
     }
 
     #[test]

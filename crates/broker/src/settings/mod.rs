@@ -6,6 +6,7 @@ mod arrangement;
 mod error;
 mod limits;
 mod naming;
+mod passed_over;
 mod priorities;
 mod screen;
 mod terms;
@@ -18,7 +19,7 @@ pub use value::ArgumentKind;
 
 pub(crate) use arrangement::Arrangement;
 pub(crate) use naming::{NameSource, Naming};
-
+pub(crate) use passed_over::is_passed_over;
 pub(crate) use priorities::{PRIORITIES, Priorities, Turns};
 pub(crate) use screen::Screen;
 pub(crate) use terms::Terms;

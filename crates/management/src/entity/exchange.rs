@@ -6,7 +6,7 @@ use crate::kind::Object;
 use crate::request::Request;
 use crate::response::{Answer, Success};
 use crate::scope::Scope;
-use mochila_broker::exchange::{EXCHANGE_ARGUMENTS, ExchangeStatistics};
+use mochila_broker::exchange::{EXCHANGE_ARGUMENTS, ExchangeArgument, ExchangeStatistics};
 use mochila_broker::{
     Broker, Exchange, ExchangeDeleteIf, ExchangeError, ExchangeKind, ExchangeSettings,
 };
@@ -118,7 +118,8 @@ pub(crate) fn create(scope: &Scope<'_>, request: &Request) -> Result<Answer, Err
     let mut arguments = Map::new();
     for (key, value) in request.body() {
         match (key, value) {
-            ("name" | "type" | "identity", _) | (_, Value::Null) => {}
+            ("name" | "type" | "identity", _) | ("arguments", Value::Null) => {}
+            (key, Value::Null) if ExchangeArgument::named(key).is_some() => {}
             ("arguments", Value::Map(nested)) => {
                 arguments.0.extend(nested.iter().map(|(k, v)| (k.clone(), v.clone())));
             }

@@ -37,6 +37,20 @@ fn an_exchange_is_created_with_arguments_and_tells_what_is_in_force() {
 }
 
 #[test]
+fn what_an_exchange_does_not_understand_is_an_error_without_a_value_too_unless_it_is_marked() {
+    let mut desk = Desk::new();
+    let create = |name| ask("CREATE").kind("exchange").name(name);
+    let marked = create("e").with("x-opt-colour", "red").with("qpid.replicate", "all");
+    let told = desk.tell(marked.with("altExchange", Value::Null));
+    assert_eq!(told.outcome(), (201, "Created"));
+    assert_eq!(told.map().get("arguments"), Some(&Map::new().into()), "what is in force");
+    for value in [Value::Null, 1.into()] {
+        let told = desk.tell(create("other").with("qpid.foo", value));
+        assert_eq!(told.outcome(), (400, "'qpid.foo' is not an argument of an exchange"));
+    }
+}
+
+#[test]
 fn those_that_are_always_there_are_listed_and_cannot_be_deleted() {
     let mut desk = Desk::new();
     let told = desk.tell(ask("QUERY").kind("exchange"));

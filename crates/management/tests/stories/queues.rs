@@ -1,4 +1,4 @@
-use crate::desk::{Desk, ask};
+use crate::desk::{Ask, Desk, ask};
 use crate::standing::fill;
 use mochila_wire::{Map, Value};
 
@@ -69,6 +69,22 @@ fn a_wrong_argument_is_named_and_nothing_is_created() {
         (400, "qpid.flow_stop_count (6) must not be larger than qpid.max_count (5)")
     );
     assert!(desk.broker.queue("q").is_none());
+}
+
+#[test]
+fn an_argument_that_is_not_understood_is_an_error_without_a_value_too_unless_it_is_marked() {
+    let mut desk = Desk::new();
+    let marked = |request: Ask| request.kind("queue").name("q").with("x-opt-colour", "red");
+    let told = desk.tell(marked(ask("CREATE")).with("max-count", Value::Null));
+    assert_eq!(told.outcome(), (201, "Created"));
+    assert_eq!(told.map().get("arguments"), Some(&Map::new().into()), "what is in force");
+    let told = desk.tell(marked(ask("UPDATE")).with("qpid.replicate", "all"));
+    assert_eq!(told.outcome(), (200, "OK"));
+    for operation in ["CREATE", "UPDATE"] {
+        let asked = ask(operation).kind("queue").name("q").with("qpid.foo", Value::Null);
+        let told = desk.tell(asked);
+        assert_eq!(told.outcome(), (400, "'qpid.foo' is not an argument of a queue"));
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(crate) struct Options {
     /// The new queue or exchange is durable (this version keeps everything in memory only)
     #[arg(long)]
     pub(crate) durable: bool,
-    /// Replication in a cluster: none, configuration or all
+    /// Replication in a cluster: none, configuration or all; accepted and passed over
     #[arg(long, value_name = "level", value_parser = ["none", "configuration", "all"])]
     pub(crate) replicate: Option<String>,
     #[command(flatten)]

@@ -154,7 +154,8 @@ fn arguments(request: &Request) -> Result<Map, Error> {
     let mut arguments = Map::new();
     for (key, value) in request.body() {
         match (key, value) {
-            ("name" | "type" | "identity", _) | (_, Value::Null) => {}
+            ("name" | "type" | "identity", _) | ("arguments" | "autoDelete", Value::Null) => {}
+            (key, Value::Null) if Argument::named(key).is_some() => {}
             ("autoDelete", value) => {
                 arguments.insert("auto-delete", value.clone());
             }

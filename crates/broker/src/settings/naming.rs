@@ -40,11 +40,15 @@ impl Naming {
     /// What names the groups that settings ask for, if any, or why they make no sense.
     pub(crate) fn of_groups(settings: &QueueSettings) -> Result<Option<Naming>, SettingsError> {
         if !settings.shared_groups {
-            return match settings.group_header_key {
-                Some(_) => Err(SettingsError::Incomplete {
-                    name: "qpid.group_header_key",
-                    needs: "qpid.shared_msg_group",
-                }),
+            let details = [
+                ("qpid.group_header_key", settings.group_header_key.is_some()),
+                ("qpid.default-message-group", settings.default_group.is_some()),
+                ("qpid.group_rebalance", settings.rebalances_groups),
+            ];
+            return match details.into_iter().find(|(_, is_asked)| *is_asked) {
+                Some((name, _)) => {
+                    Err(SettingsError::Incomplete { name, needs: "qpid.shared_msg_group" })
+                }
                 None => Ok(None),
             };
         }
@@ -114,10 +118,22 @@ mod tests {
     }
 
     #[test]
-    fn a_key_alone_is_a_clear_error() {
-        let error = naming(|settings| settings.group_header_key = Some("colour".into()));
-        let text = "qpid.group_header_key means nothing without qpid.shared_msg_group";
-        assert_eq!(error.unwrap_err().to_string(), text);
+    fn what_is_said_of_groups_that_are_not_asked_for_is_a_clear_error() {
+        let usual = QueueSettings::default;
+        for (settings, name) in [
+            (
+                QueueSettings { group_header_key: Some("colour".into()), ..usual() },
+                "qpid.group_header_key",
+            ),
+            (
+                QueueSettings { default_group: Some("x".into()), ..usual() },
+                "qpid.default-message-group",
+            ),
+            (QueueSettings { rebalances_groups: true, ..usual() }, "qpid.group_rebalance"),
+        ] {
+            let text = format!("{name} means nothing without qpid.shared_msg_group");
+            assert_eq!(Naming::of_groups(&settings).unwrap_err().to_string(), text);
+        }
     }
 
     #[test]

@@ -108,17 +108,34 @@ fn a_node_is_created_as_an_address_string_says() {
 }
 
 #[test]
-fn a_filter_that_it_asks_for_may_have_either_descriptor() {
-    let mut bench = Bench::new();
-    let raw = connected(&mut bench);
-    for (handle, descriptor) in [
-        (0, Value::Ulong(0x0000_468c_0000_0000)),
-        (1, Value::Symbol("apache.org:legacy-amqp-direct-binding:string".into())),
+fn a_filter_that_it_asks_for_may_have_either_descriptor_and_selects() {
+    let direct = "apache.org:legacy-amqp-direct-binding:string";
+    let topic = "apache.org:legacy-amqp-topic-binding:string";
+    for (descriptor, key) in [
+        (Value::Ulong(0x0000_468c_0000_0000), "news.eu"),
+        (Value::Symbol(direct.into()), "news.eu"),
+        (Value::Ulong(0x0000_468c_0000_0001), "*.eu"),
+        (Value::Symbol(topic.into()), "*.eu"),
     ] {
-        let filter = Described { descriptor, value: "key".into() };
-        let mut attach = receiving(handle, "q");
-        attach.source.as_mut().unwrap().filter = Some(Map::new().with("subject", filter));
-        assert_eq!(bench.ask(raw, &attach).attaches().len(), 1);
+        let mut bench = Bench::new();
+        let raw = connected(&mut bench);
+        let filter = Described { descriptor, value: key.into() };
+        let filters = Map::new().with("subject", filter);
+        let mut attach = receiving(0, "q");
+        attach.source.as_mut().unwrap().filter = Some(filters.clone());
+        let answer = bench.ask(raw, &attach).attach();
+        assert_eq!(answer.source.unwrap().filter, Some(filters), "it is in force");
+        bench.say(raw, 0, &credit_of(0, 0, 10));
+        let client = bench.client();
+        let sender = bench.sender(client, "q");
+        for subject in ["news", "news.eu", "*.us"] {
+            let mut message = text(subject);
+            message.properties_mut().subject = Some(subject.into());
+            bench.send(sender, &message);
+        }
+        let got = bench.hear(raw).transfer().message();
+        assert_eq!(got.properties.as_ref().and_then(|it| it.subject.as_deref()), Some("news.eu"));
+        assert_eq!(bench.depth("q"), 3, "the others stay");
     }
 }
 

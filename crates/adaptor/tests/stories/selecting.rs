@@ -2,10 +2,9 @@
 
 use crate::bench::{Bench, Client, Link, text};
 use mochila_wire::terminus::{
-    APPLICATION_PROPERTIES_FILTER, DIRECT_BINDING, DISTRIBUTION_COPY, HEADERS_BINDING,
-    JMS_SELECTOR, NO_LOCAL, PROPERTIES_FILTER, TOPIC_BINDING,
+    DIRECT_BINDING, DISTRIBUTION_COPY, HEADERS_BINDING, JMS_SELECTOR, NO_LOCAL, TOPIC_BINDING,
 };
-use mochila_wire::{Map, Message, Source, Value, condition};
+use mochila_wire::{Described, Map, Message, Source, Symbol, Value, condition};
 
 fn source(filter: Map) -> Source {
     Source { filter: Some(filter), ..Source::at("q") }
@@ -146,19 +145,47 @@ fn no_local_keeps_messages_of_the_same_connection_away() {
 
 #[test]
 fn filters_on_properties_and_application_properties_are_in_force() {
-    let mut bench = Bench::new();
-    let client = bench.client();
-    let subject = Map::new().with("subject", "news");
-    let filter = Map::new()
-        .with("p", PROPERTIES_FILTER.with(subject))
-        .with("a", APPLICATION_PROPERTIES_FILTER.with(Map::new().with("colour", "red")));
-    let link = bench.receiver_of(client, source(filter), 10);
-    let sender = bench.sender(client, "q");
-    bench.send(sender, &coloured("without subject", "red"));
-    let mut both = coloured("both", "red");
-    both.properties_mut().subject = Some("news".into());
-    bench.send(sender, &both);
-    assert_eq!(bench.texts(link), ["both"]);
+    // AMQP Filter Expressions 1.0, 4.2.4 and 4.2.5, under the names and the numbers that they have there.
+    let descriptors: [[Value; 2]; 2] = [
+        [
+            Symbol::from_static("amqp:properties-filter").into(),
+            Symbol::from_static("amqp:application-properties-filter").into(),
+        ],
+        [Value::Ulong(0x0000_0000_0000_0173), Value::Ulong(0x0000_0000_0000_0174)],
+    ];
+    let about = |subject: &str, mut message: Message| {
+        message.properties_mut().subject = Some(subject.into());
+        message
+    };
+    for [properties, application] in descriptors {
+        let mut bench = Bench::new();
+        let client = bench.client();
+        let of_news =
+            Described { descriptor: properties, value: Map::new().with("subject", "news").into() };
+        let red =
+            Described { descriptor: application, value: Map::new().with("colour", "red").into() };
+        let sets = [
+            (Map::new().with("p", of_news.clone()), vec!["both", "news"]),
+            (Map::new().with("a", red.clone()), vec!["both", "red"]),
+            (Map::new().with("p", of_news).with("a", red), vec!["both"]),
+        ];
+        let sender = bench.sender(client, "q");
+        for (set, expected) in sets {
+            let link = bench.receiver_of(client, source(set.clone()), 10);
+            assert_eq!(bench.answer(link).source.unwrap().filter, Some(set));
+            for message in [
+                text("neither"),
+                about("news", coloured("both", "red")),
+                about("news", coloured("news", "blue")),
+                about("sport", coloured("red", "red")),
+            ] {
+                bench.send(sender, &message);
+            }
+            assert_eq!(bench.texts(link), expected);
+            bench.close_link(link);
+            bench.queue("q").purge(bench.now, u64::MAX).1.perform();
+        }
+    }
 }
 
 #[test]

@@ -125,7 +125,7 @@ impl Connection {
         options: &ConsumerOptions,
         scratch: &mut Scratch,
     ) -> Result<Tap, AmqpError> {
-        self.node.arrange(now, wanted, &mut scratch.wakeups);
+        self.node.arrange(now, wanted, &mut scratch.wakeups)?;
         let subscribe = |queue: &SharedQueue| queue.subscribe(now, options.clone());
         let (queue, owns_queue, consumer) = self.node.link_to(wanted, subscribe)?;
         Ok(Tap::to_queue(queue, consumer, owns_queue, options))

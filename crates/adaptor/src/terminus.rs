@@ -240,7 +240,7 @@ impl Connection {
                     Destination::Exchange(Box::new(publisher))
                 } else {
                     let attach = |queue: &SharedQueue| queue.attach_producer(now, waker.clone());
-                    self.node.arrange(now, &wanted, &mut scratch.wakeups);
+                    self.node.arrange(now, &wanted, &mut scratch.wakeups)?;
                     let (queue, is_own, producer) = self.node.link_to(&wanted, attach)?;
                     owns_node = is_own;
                     target = target_in_force(asked, &queue);

@@ -131,7 +131,8 @@ impl Node {
             if !is_topic_only {
                 return Ok(None);
             }
-            let exchange = self.broker.create_dynamic_exchange(wanted.exchange_settings()?);
+            let settings = self.exchange_settings(wanted)?;
+            let exchange = self.broker.create_dynamic_exchange(settings);
             let exchange = exchange.map_err(|error| error.to_amqp())?;
             return Ok(Some(ExchangeAt { exchange, key: None, is_own: wanted.goes_with_link() }));
         }
@@ -143,12 +144,21 @@ impl Node {
             return Ok(None);
         }
         if let Some((exchange, key)) = self.broker.exchange_at(address) {
+            // It is used as it is, if what is asked for makes sense.
+            self.exchange_settings(wanted)?;
             return Ok(Some(ExchangeAt { exchange, key, is_own: false }));
         }
         match is_topic_only {
             true => self.make_exchange(address, wanted).map(Some),
             false => Ok(None),
         }
+    }
+
+    /// The settings of an exchange that a link asks for, if those of its subscriptions make sense too.
+    fn exchange_settings(&self, wanted: &Wanted<'_>) -> Result<ExchangeSettings, AmqpError> {
+        let subscriptions = wanted.subscription_settings()?;
+        self.broker.verify(&subscriptions).map_err(|error| error.to_amqp())?;
+        wanted.exchange_settings()
     }
 
     /// The exchange of an address that is not there yet, if it may be made.
@@ -165,7 +175,7 @@ impl Node {
         if !wanted.has("create-on-demand") {
             return Err(not_found().to_amqp());
         }
-        let made = match self.broker.create_exchange(name, wanted.exchange_settings()?) {
+        let made = match self.broker.create_exchange(name, self.exchange_settings(wanted)?) {
             // Somebody else was faster.
             Err(ExchangeError::Exists { .. }) => self.broker.exchange(name).ok_or_else(not_found),
             made => made,
@@ -175,17 +185,37 @@ impl Node {
     }
 
     /// Arranges the messages of a queue that is there and has none yet as a link asks for: whoever
-    /// declares an address need not be the first to use it.
-    pub(crate) fn arrange(&self, now: Now, wanted: &Wanted<'_>, wakeups: &mut Wakeups) {
+    /// declares an address need not be the first to use it. What neither such a queue could be made
+    /// with nor this one could have is an error; what is only otherwise leaves it as it is.
+    pub(crate) fn arrange(
+        &self,
+        now: Now,
+        wanted: &Wanted<'_>,
+        wakeups: &mut Wakeups,
+    ) -> Result<(), AmqpError> {
         let queue = wanted.address.filter(|_| !wanted.dynamic && wanted.properties.is_some());
-        let Some(queue) = queue.and_then(|address| self.broker.queue(address)) else { return };
-        let Ok(asked) = wanted.settings() else { return };
-        match queue.arrange(now, &asked) {
+        let Some(queue) = queue.and_then(|address| self.broker.queue(address)) else {
+            return Ok(());
+        };
+        let described = wanted.settings_upon(self.usual_for(wanted))?;
+        if let Err(error) = self.broker.verify(&described) {
+            let changed = wanted.settings_upon(queue.settings())?;
+            self.broker.verify(&changed).map_err(|_| error.to_amqp())?;
+        }
+        match queue.arrange(now, &wanted.settings()?) {
             Ok(woken) => wakeups.merge(woken),
             Err(error) => {
                 tracing::debug!(queue = queue.name(), %error, "the queue stays what it is");
             }
         }
+        Ok(())
+    }
+
+    /// What a queue is like that a link asks for, where its properties do not say.
+    fn usual_for(&self, wanted: &Wanted<'_>) -> QueueSettings {
+        let address = wanted.address.filter(|_| !wanted.has("create-on-demand"));
+        let usual = address.and_then(|address| self.broker.settings_for(address));
+        usual.map(|usual| QueueSettings::clone(usual)).unwrap_or_default()
     }
 
     /// Links to the queue that is asked for: the queue, whether it was made for this link alone, and

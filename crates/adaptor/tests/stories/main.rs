@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod annotations;
+mod arguments;
 mod attaching;
 mod bench;
 mod browsing;

@@ -135,6 +135,12 @@ impl Broker {
         Pattern::of(patterns.map(|(pattern, settings)| (pattern, settings)), name)
     }
 
+    /// Whether a queue could be made with these settings, as far as they alone say.
+    pub fn verify(&self, settings: &QueueSettings) -> Result<(), QueueError> {
+        Terms::of(settings, self.defaults())?;
+        Ok(())
+    }
+
     /// Makes a queue; it is an error if there is one of this name.
     pub fn create(
         &self,

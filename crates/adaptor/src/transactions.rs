@@ -44,7 +44,8 @@ struct Work {
 enum State {
     Live {
         transaction: Box<Transaction>,
-        /// When its time is up.
+        /// Its time is not up before. It begins with what is done in it first: who declares one
+        /// early, to have it at hand, does no harm.
         deadline_ms: u64,
     },
     /// It was rolled back; its controller has still to hear of it.
@@ -326,9 +327,13 @@ impl Transactions {
         }
         self.earliest_ms = NEVER;
         for (id, work) in &mut self.works {
-            let State::Live { deadline_ms, .. } = work.state else { continue };
-            if deadline_ms > now.mono_ms {
-                self.earliest_ms = self.earliest_ms.min(deadline_ms);
+            let State::Live { transaction, deadline_ms } = &mut work.state else { continue };
+            if *deadline_ms <= now.mono_ms {
+                let began_ms = transaction.began_ms().unwrap_or(now.mono_ms);
+                *deadline_ms = began_ms.saturating_add(timeout_ms);
+            }
+            if *deadline_ms > now.mono_ms {
+                self.earliest_ms = self.earliest_ms.min(*deadline_ms);
                 continue;
             }
             let dead = State::Dead(Fault::TimedOut { timeout_ms });

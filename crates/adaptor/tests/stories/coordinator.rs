@@ -54,7 +54,9 @@ fn a_transaction_that_takes_too_long_is_rolled_back() {
     bench.send_within(sender, &id, &["x"]);
     bench.accept_within(&got[..1], &id, true);
     bench.accept_within(&got[1..], &id, false);
-    bench.advance(30_000);
+    bench.advance(59_999);
+    assert_eq!(bench.totals(), (2, 0, 0));
+    bench.advance(1);
     assert_eq!(bench.totals(), (1, 0, 1));
     assert_eq!(texts(&bench.all_of("q")), ["a"], "what was settled is there again");
     bench.send_within(sender, &id, &["y"]);
@@ -70,12 +72,30 @@ fn a_transaction_that_takes_too_long_is_rolled_back() {
 }
 
 #[test]
+fn the_time_of_a_transaction_begins_with_what_is_done_in_it_first() {
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let (controller, sender) = (bench.controller(client), bench.sender(client, "q"));
+    let id = bench.declare(controller);
+    for _ in 0..100 {
+        bench.advance(59_000);
+    }
+    bench.send_within(sender, &id, &["a"]);
+    bench.advance(59_000);
+    bench.send_within(sender, &id, &["b"]);
+    bench.commit(controller, &id);
+    assert_eq!(bench.depth("q"), 2);
+}
+
+#[test]
 fn a_transaction_that_has_failed_can_be_rolled_back_without_complaint() {
     let mut bench = Bench::new();
     let client = bench.client();
-    let controller = bench.controller(client);
+    let (controller, sender) = (bench.controller(client), bench.sender(client, "q"));
     let id = bench.declare(controller);
+    bench.send_within(sender, &id, &["a"]);
     bench.advance(60_000);
+    assert_eq!(bench.totals(), (0, 0, 1));
     bench.roll_back(controller, &id);
 }
 

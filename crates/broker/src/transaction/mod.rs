@@ -51,6 +51,8 @@ pub struct Transaction {
     lasts: Vec<LastToBe>,
     operations: u64,
     bytes: u64,
+    /// When the first thing was done in it; `u64::MAX` as long as nothing has been.
+    began_ms: u64,
     /// Pays for what is kept of the outcomes told in it.
     notes: Reservation,
     /// Why it can only be rolled back.
@@ -66,6 +68,7 @@ impl Transaction {
             lasts: Vec::new(),
             operations: 0,
             bytes: 0,
+            began_ms: u64::MAX,
             notes: Reservation::nothing(node.budget()),
             fault: None,
             node: Arc::clone(node),
@@ -75,6 +78,11 @@ impl Transaction {
     /// Why it can only be rolled back, if so.
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_deref()
+    }
+
+    /// When the first thing was done in it; `None` as long as nothing has been.
+    pub fn began_ms(&self) -> Option<u64> {
+        Some(self.began_ms).filter(|began_ms| *began_ms != u64::MAX)
     }
 
     /// Whether it has brought messages to this queue, which keeps room for them.
@@ -173,6 +181,7 @@ impl Transaction {
         batch: &mut Batch,
         manner: Manner,
     ) -> (Enqueued, Wakeups) {
+        self.began_ms = self.began_ms.min(now.mono_ms);
         // Where messages go is decided when they come: they have their room there from then on.
         let peer = queue.peer();
         let is_redirected = peer.is_some();
@@ -265,6 +274,7 @@ impl Transaction {
     /// # Errors
     /// If none of it can be done: it knows its [`fault`](Transaction::fault) and is to be rolled
     /// back.
+    #[allow(clippy::result_large_err, reason = "it is moved once, when it fails")]
     pub fn commit(mut self, now: Now) -> Result<Wakeups, Transaction> {
         if self.fault.is_some() {
             return Err(self);
@@ -322,6 +332,7 @@ impl Transaction {
     }
 
     fn retire(&mut self, now: Now, held: &Held<'_>, pledges: Vec<Pledge>) -> Wakeups {
+        self.began_ms = self.began_ms.min(now.mono_ms);
         let count = pledges.iter().map(|pledge| pledge.run.len).sum();
         let runs = pledges.iter().map(|pledge| pledge.run);
         let unsettled = if held.settled { 0 } else { count as usize * part::UNSETTLED_NOTE };

@@ -350,7 +350,8 @@ pub(super) static SETTINGS: &[Setting] = &[
         "transaction-timeout",
         MS,
         transaction_timeout_ms,
-        "How long a transaction may be open before it is rolled back. 0 means for ever"
+        "How long a transaction may take, from what is done in it first, before it is rolled back. 0 \
+         means for ever"
     ),
     setting!(
         Queues,

@@ -85,6 +85,18 @@ fn the_consumer_that_settles_nothing_is_named_with_what_it_holds() {
         )
     );
     assert_eq!(desk.read("queue", "q", "unackedMessages"), Value::Ulong(3));
+    link.unsettled.set(2);
+    assert_eq!(
+        not_moving(&mut desk).as_deref(),
+        Some(
+            "all 3 messages are with consumers that have not settled them, or in transactions that \
+             have not ended (1); link/1.1 at 127.0.0.1:40001 holds 2"
+        )
+    );
+    link.unsettled.set(0);
+    let transacted = "all 3 messages are in transactions that have not ended";
+    assert_eq!(not_moving(&mut desk).as_deref(), Some(transacted), "nobody is blamed");
+    link.unsettled.set(3);
     let told = desk.tell(ask("READ").kind("queue").name("q"));
     let holders = told.map().get("holders").and_then(Value::as_list).unwrap().to_vec();
     let holder = holders[0].as_map().unwrap();

@@ -88,7 +88,9 @@ const ATTRIBUTES: &[Attribute<QueueReading>] = &[
         "notMoving",
         "string",
         "Why its messages stay: nobody consumes, nobody has credit, or all messages are with \
-         consumers that do not settle them; and which link is to blame. Null while it moves.",
+         consumers that do not settle them or in transactions that do not end; and which link is to \
+         blame. Null while it moves, and where only the filters of consumers, or message groups, can \
+         be the reason.",
         |q, scope| standing::reason(q.queue.name(), &q.statistics, scope).into(),
     ),
 ];

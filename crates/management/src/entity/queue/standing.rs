@@ -36,13 +36,24 @@ pub(crate) fn reason(queue: &str, statistics: &Statistics, scope: &Scope<'_>) ->
     }
     let takers: Vec<&LinkAt> =
         scope.consumers(queue).iter().filter(|at| !at.link.browsing).collect();
+    // What was settled in a transaction is with no link any more.
+    let with_links: u64 = takers.iter().map(|at| at.link.unsettled.get()).sum();
+    let transacted = held.saturating_sub(with_links);
+    if transacted >= depth {
+        return Some(format!("all {depth} messages are in transactions that have not ended"));
+    }
     if takers.is_empty() {
-        return (held == 0).then(|| "nobody consumes from it".to_owned());
+        return Some("nobody consumes from it".to_owned());
     }
     if held >= depth {
         let most = takers.iter().max_by_key(|at| at.link.unsettled.get())?;
+        let apart = match transacted {
+            0 => String::new(),
+            _ => format!(", or in transactions that have not ended ({transacted})"),
+        };
         return Some(format!(
-            "all {depth} messages are with consumers that have not settled them; {} at {} holds {}",
+            "all {depth} messages are with consumers that have not settled them{apart}; {} at {} \
+             holds {}",
             link::identity(most),
             most.connection.peer_address,
             most.link.unsettled.get()

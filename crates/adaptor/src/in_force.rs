@@ -1,14 +1,15 @@
 //! What is answered to a peer that attaches: its terminus, as it is in force.
 
 use mochila_broker::SharedQueue;
+use mochila_broker::settings::Argument;
 use mochila_engine::AttachAnswer;
 use mochila_wire::performative::Attach;
 use mochila_wire::terminus::{
     DISTRIBUTION_COPY, DISTRIBUTION_MOVE, LifetimePolicy, TerminusDurability, TerminusExpiryPolicy,
 };
-use mochila_wire::{DeliveryState, Map, Source, Symbol, Target};
+use mochila_wire::{DeliveryState, Map, Source, Symbol, Target, Value};
 
-use crate::wanted::ExchangeAt;
+use crate::wanted::{ExchangeAt, is_for_subscriptions};
 
 /// An answer that grants what was asked for. Nothing is kept of a link that is suspended: of
 /// deliveries that the peer has kept we have none (part 2, 2.6.13).
@@ -37,12 +38,17 @@ pub(crate) fn source_in_force(asked: &Source, queue: &SharedQueue, browsing: boo
 }
 
 /// The source of a subscription as it is in force. Each receiver gets a copy of its own.
-pub(crate) fn subscription_in_force(asked: &Source, at: &ExchangeAt<'_>) -> Source {
+pub(crate) fn subscription_in_force(
+    asked: &Source,
+    at: &ExchangeAt<'_>,
+    queue: &SharedQueue,
+) -> Source {
+    let properties = asked.dynamic_node_properties.as_ref();
     Source {
         address: address_in_force(asked.dynamic, asked.address.as_deref(), at),
         // It outlives its links, and does not survive a restart.
         durable: TerminusDurability::None,
-        dynamic_node_properties: exchange_properties(asked.dynamic_node_properties.as_ref(), at),
+        dynamic_node_properties: properties.map(|asked| subscription_properties(asked, at, queue)),
         distribution_mode: Some(DISTRIBUTION_COPY),
         filter: None,
         default_outcome: Some(asked.default_outcome.clone().unwrap_or(DeliveryState::Released)),
@@ -54,12 +60,13 @@ pub(crate) fn subscription_in_force(asked: &Source, at: &ExchangeAt<'_>) -> Sour
 
 /// The target of a link to an exchange as it is in force.
 pub(crate) fn publishing_in_force(asked: &Target, at: &ExchangeAt<'_>) -> Target {
+    let properties = asked.dynamic_node_properties.as_ref();
     Target {
         address: address_in_force(asked.dynamic, asked.address.as_deref(), at),
         durable: TerminusDurability::None,
         expiry_policy: TerminusExpiryPolicy::LinkDetach,
         timeout: 0,
-        dynamic_node_properties: exchange_properties(asked.dynamic_node_properties.as_ref(), at),
+        dynamic_node_properties: properties.map(|_| exchange_properties(at)),
         capabilities: capabilities_of(&asked.capabilities, &EXCHANGE_CAPABILITIES),
         ..asked.clone()
     }
@@ -72,19 +79,23 @@ fn address_in_force(dynamic: bool, asked: Option<&str>, at: &ExchangeAt<'_>) -> 
     }
 }
 
-/// The properties of an exchange, where any were asked for.
-fn exchange_properties(asked: Option<&Map>, at: &ExchangeAt<'_>) -> Option<Map> {
-    asked?;
-    let mut properties = Map::new();
-    for (key, value) in at.exchange.settings().to_arguments() {
-        let Some(key) = key.as_str().and_then(|key| Symbol::new(key).ok()) else { continue };
-        properties.insert(key, value);
-    }
+/// The properties of an exchange.
+fn exchange_properties(at: &ExchangeAt<'_>) -> Map {
+    let mut properties = named_by_symbols(at.exchange.settings().to_arguments());
     if at.is_own {
         let policy = LifetimePolicy::DeleteOnClose.to_value();
         properties.insert(Symbol::from_static(LifetimePolicy::KEY), policy);
     }
-    Some(properties)
+    properties
+}
+
+/// The properties of an exchange, and what was asked for of a queue behind it.
+fn subscription_properties(asked: &Map, at: &ExchangeAt<'_>, queue: &SharedQueue) -> Map {
+    let mut properties = exchange_properties(at);
+    for (name, value) in asked_of(queue, asked).filter(|(name, _)| is_for_subscriptions(name)) {
+        properties.insert(Symbol::from_static(name), value);
+    }
+    properties
 }
 
 pub(crate) fn target_in_force(asked: &Target, queue: &SharedQueue) -> Target {
@@ -100,19 +111,33 @@ pub(crate) fn target_in_force(asked: &Target, queue: &SharedQueue) -> Target {
     }
 }
 
-/// The properties in force, where any were asked for; their keys are symbols (part 3, 3.5.9).
+/// The properties in force, where any were asked for: what is not as usual, and what was asked for.
 fn node_properties(asked: Option<&Map>, queue: &SharedQueue) -> Option<Map> {
-    asked?;
     let settings = queue.settings();
-    let mut properties = Map::new();
-    for (key, value) in settings.to_arguments() {
-        let Some(key) = key.as_str().and_then(|key| Symbol::new(key).ok()) else { continue };
-        properties.insert(key, value);
+    let mut properties = named_by_symbols(settings.to_arguments());
+    for (name, value) in asked_of(queue, asked?) {
+        properties.insert(Symbol::from_static(name), value);
     }
     if let Some(lifetime) = settings.lifetime {
         properties.insert(Symbol::from_static(LifetimePolicy::KEY), lifetime.to_value());
     }
     Some(properties)
+}
+
+/// What was asked for of a queue, by its first name and as it is in force, defaults included.
+fn asked_of(queue: &SharedQueue, asked: &Map) -> impl Iterator<Item = (&'static str, Value)> {
+    let settings = queue.settings_in_force();
+    asked.iter().filter_map(move |(key, _)| {
+        let argument = Argument::named(key.as_str()?)?;
+        Some((argument.name, argument.in_force(&settings)?))
+    })
+}
+
+/// The keys of node properties are symbols (part 3, 3.5.9).
+fn named_by_symbols(arguments: Map) -> Map {
+    let named =
+        |(key, value): (Value, Value)| Some((Symbol::new(key.as_str()?).ok()?.into(), value));
+    arguments.0.into_iter().filter_map(named).collect()
 }
 
 /// What of the capabilities asked for a node has.

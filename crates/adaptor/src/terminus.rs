@@ -8,7 +8,7 @@ use mochila_engine::LinkId;
 use mochila_management::{Direction, LinkRecord};
 use mochila_wire::performative::{Attach, Role, SenderSettleMode};
 use mochila_wire::terminus::TerminusExpiryPolicy;
-use mochila_wire::{AmqpError, Now, Source, TargetArchetype};
+use mochila_wire::{AmqpError, Now, Source, Target, TargetArchetype};
 
 use crate::connection::Connection;
 use crate::credit::Credit;
@@ -94,7 +94,7 @@ impl Connection {
         // There are queues that turn everybody into a browser.
         let browsing = browsing || tap.queue.settings().browse_only;
         let mut source = match &exchange {
-            Some(at) => subscription_in_force(asked, at),
+            Some(at) => subscription_in_force(asked, at, &tap.queue),
             None => source_in_force(asked, &tap.queue, browsing),
         };
         source.filter = (!in_force.is_empty()).then_some(in_force);
@@ -225,7 +225,8 @@ impl Connection {
         };
         let bindings = LinkBindings::of(peer)?;
         let mut owns_node = false;
-        let mut target = asked.clone();
+        // Only queues and exchanges have properties.
+        let mut target = Target { dynamic_node_properties: None, ..asked.clone() };
         let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
         let destination = match asked.address.as_deref() {
             Some(MANAGEMENT) if !asked.dynamic => Destination::Management,

@@ -113,7 +113,7 @@ impl Wanted<'_> {
 
 /// Whether a property of an exchange's node is meant for the queues of those who subscribe: queues
 /// understand it, and exchanges do not.
-fn is_for_subscriptions(name: &str) -> bool {
+pub(crate) fn is_for_subscriptions(name: &str) -> bool {
     ExchangeArgument::named(name).is_none() && Argument::named(name).is_some()
 }
 

@@ -2,8 +2,10 @@
 
 use crate::attaching::refused;
 use crate::bench::raw::{receiving, sending};
-use crate::bench::{Bench, Client};
+use crate::bench::{Bench, Client, Link};
+use mochila_broker::settings::LimitPolicy;
 use mochila_broker::{Pattern, QueueSettings};
+use mochila_engine::AttachRequest;
 use mochila_wire::performative::Attach;
 use mochila_wire::{Map, Source, Target, Value, condition};
 
@@ -31,6 +33,10 @@ fn expect_refused(bench: &mut Bench, attach: &Attach, reason: &str) {
 fn answered(bench: &mut Bench, client: Client, address: &str, properties: Map) -> Map {
     let source = Source { dynamic_node_properties: Some(properties), ..Source::at(address) };
     let link = bench.receiver_of(client, source, 0);
+    properties_of(bench, link)
+}
+
+fn properties_of(bench: &mut Bench, link: Link) -> Map {
     bench.answer(link).source.unwrap().dynamic_node_properties.unwrap()
 }
 
@@ -115,7 +121,7 @@ fn what_neither_exchanges_nor_queues_understand_is_refused_by_exchanges() {
 fn what_is_marked_may_be_passed_over_and_is_not_answered() {
     let mut bench = Bench::new();
     let client = bench.client();
-    for address in ["made", "made"] {
+    for address in ["made", "made", "amq.topic"] {
         let asked = Map::new()
             .with("x-opt-colour", "red")
             .with("qpid.replicate", "all")
@@ -125,5 +131,123 @@ fn what_is_marked_may_be_passed_over_and_is_not_answered() {
         for name in ["x-opt-colour", "qpid.replicate"] {
             assert_eq!(in_force.get(name), None, "{address}");
         }
+    }
+}
+
+#[test]
+fn what_was_asked_for_is_answered_as_it_is_in_force_by_default_too() {
+    let mut bench = Bench::new();
+    bench.create("q", |settings| settings.max_count = Some(1_000));
+    let client = bench.client();
+    let in_force = answered(&mut bench, client, "q", Map::new().with("exclusive", false));
+    assert_eq!(in_force.get("qpid.max_size"), None, "nobody asked");
+    let asked = Map::new()
+        .with("qpid.max_size", 7u32)
+        .with("flow-stop-count", 7u32)
+        .with("qpid.flow_resume_size", 7u32)
+        .with("qpid.alert_size", 7u32)
+        .with("qpid.alert_count_down", 7u32)
+        .with("qpid.alert_repeat_gap", 7u32)
+        .with("qpid.ingress_timestamp", true)
+        .with("qpid.max_delivery_count", 7u32)
+        .with("qpid.browse-only", true)
+        .with("qpid.priorities", 7u32)
+        .with("qpid.auto_delete_timeout", 7u32);
+    // Whether messages are arranged is not for a link to say while there are some.
+    let sender = bench.sender(client, "q");
+    bench.send(sender, &crate::bench::text("a"));
+    let in_force = answered(&mut bench, client, "q", asked);
+    for (name, value) in [
+        ("qpid.max_count", 1_000),
+        ("qpid.max_size", 104_857_600),
+        ("qpid.flow_stop_count", 800),
+        ("qpid.flow_resume_size", 73_400_320),
+        ("qpid.alert_size", 83_886_080),
+        ("qpid.alert_count_down", 400),
+        ("qpid.alert_repeat_gap", 60),
+        ("qpid.max_delivery_count", 0),
+        ("qpid.priorities", 0),
+        ("qpid.auto_delete_timeout", 0),
+    ] {
+        assert_eq!(in_force.get(name), Some(&Value::Ulong(value)), "{name}");
+    }
+    for name in ["qpid.ingress_timestamp", "qpid.browse-only", "auto-delete"] {
+        assert_eq!(in_force.get(name), Some(&Value::Bool(false)), "{name}");
+    }
+}
+
+#[test]
+fn a_limit_that_a_queue_does_not_have_is_answered_as_none() {
+    let mut bench = Bench::new();
+    bench.create("values", |settings| {
+        (settings.max_bytes, settings.last_value_key) = (Some(0), Some("k".into()));
+    });
+    let client = bench.client();
+    let asked = Map::new().with("qpid.max_count", 5u32).with("qpid.last_value_queue", 1u32);
+    let in_force = answered(&mut bench, client, "values", asked);
+    for name in ["qpid.max_count", "qpid.max_size"] {
+        assert_eq!(in_force.get(name), Some(&Value::Ulong(0)), "{name}");
+    }
+    assert_eq!(in_force.get("qpid.last_value_queue_key"), Some(&"k".into()));
+    assert_eq!(in_force.get("qpid.last_value_queue"), None, "it is one, with another key");
+}
+
+#[test]
+fn a_subscription_is_answered_with_what_its_exchange_and_its_queue_are_like() {
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let asked = || {
+        Map::new()
+            .with("qpid.max_count", 5u32)
+            .with("qpid.policy_type", "ring")
+            .with("qpid.max_size", "1000")
+    };
+    let in_force = answered(&mut bench, client, "amq.topic", asked());
+    assert_eq!(in_force.get("exchange-type"), Some(&"topic".into()));
+    assert_eq!(in_force.get("qpid.max_count"), Some(&Value::Ulong(5)));
+    assert_eq!(in_force.get("qpid.max_size"), Some(&Value::Ulong(1_000)));
+    assert_eq!(in_force.get("qpid.policy_type"), Some(&"ring".into()));
+    assert_eq!(in_force.get("qpid.flow_stop_count"), None, "nobody asked");
+    let target = Target { dynamic_node_properties: Some(asked()), ..Target::at("amq.topic") };
+    let request = AttachRequest::sender("s", Source::default(), target.into());
+    let sender = bench.attach(client, request);
+    let target = bench.answer(sender).target.unwrap().target().unwrap().clone();
+    let in_force = target.dynamic_node_properties.unwrap();
+    assert_eq!(in_force.get("exchange-type"), Some(&"topic".into()));
+    assert_eq!(in_force.get("qpid.max_count"), None, "a sender has no queue there");
+}
+
+#[test]
+fn a_subscription_that_is_there_is_answered_as_it_is() {
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let mut source = Source::at("amq.topic");
+    source.capabilities = vec!["shared".into()];
+    source.dynamic_node_properties =
+        Some(Map::new().with("qpid.max_count", 5u32).with("qpid.policy_type", "ring"));
+    for name in ["sub|1", "sub|2"] {
+        let request = AttachRequest::receiver(name, source.clone(), Target::at("here").into());
+        let link = bench.attach(client, request);
+        let in_force = properties_of(&mut bench, link);
+        assert_eq!(in_force.get("qpid.max_count"), Some(&Value::Ulong(5)));
+        assert_eq!(in_force.get("qpid.policy_type"), Some(&"ring".into()));
+        source.dynamic_node_properties =
+            Some(Map::new().with("qpid.max_count", 9u32).with("qpid.policy_type", "reject"));
+    }
+    assert_eq!(bench.queue("sub").settings().limit_policy, LimitPolicy::Ring);
+}
+
+#[test]
+fn nodes_of_the_nodes_own_have_no_properties_to_answer() {
+    let mut bench = Bench::new();
+    let client = bench.client();
+    for address in [Some("$management"), None] {
+        let mut target = Target { address: address.map(str::to_owned), ..Target::default() };
+        target.dynamic_node_properties = Some(Map::new().with("qpid.max_count", 5u32));
+        let request =
+            AttachRequest::sender(address.unwrap_or("s"), Source::default(), target.into());
+        let link = bench.attach(client, request);
+        let target = bench.answer(link).target.unwrap().target().unwrap().clone();
+        assert_eq!(target.dynamic_node_properties, None);
     }
 }

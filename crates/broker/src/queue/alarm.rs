@@ -2,7 +2,7 @@
 
 use super::policy::Policy;
 use crate::events::{Event, EventKind};
-use crate::settings::{Defaults, QueueSettings};
+use crate::settings::{Defaults, QueueSettings, USUAL_ALERT_GAP_SECONDS};
 
 /// Watches the depth of a queue: messages and bytes, each with a threshold to be told of and a
 /// lower one below which all is well again.
@@ -113,7 +113,7 @@ impl Alarm {
             Level::Waiting if !is_above => Level::Calm,
             Level::Calm | Level::Waiting if is_quiet => Level::Waiting,
             Level::Calm | Level::Waiting => {
-                let gap_seconds = settings.alert_gap_seconds.unwrap_or(USUAL_GAP_SECONDS);
+                let gap_seconds = settings.alert_gap_seconds.unwrap_or(USUAL_ALERT_GAP_SECONDS);
                 let until_s = now_ms.div_ceil(1_000).saturating_add(gap_seconds);
                 self.quiet_until_s = u32::try_from(until_s).unwrap_or(u32::MAX);
                 self.crossed = Some(true);
@@ -151,5 +151,3 @@ fn explicit(settings: &QueueSettings, index: usize, usual: u64) -> (u64, u64) {
 
 /// Some thresholds have been set.
 const EXPLICIT: u8 = 1 << 7;
-/// An upward crossing is told once in so long.
-const USUAL_GAP_SECONDS: u64 = 60;

@@ -149,6 +149,15 @@ impl SharedQueue {
         QueueSettings::clone(lock(&self.queue).settings())
     }
 
+    /// What it is like, with what is left to the node's defaults.
+    pub fn settings_in_force(&self) -> QueueSettings {
+        let defaults = self.node.upgrade().map(|node| *node.defaults()).unwrap_or_default();
+        let queue = lock(&self.queue);
+        let (settings, limits) = (QueueSettings::clone(queue.settings()), *queue.limits());
+        drop(queue);
+        settings.in_force(&limits, &defaults)
+    }
+
     /// The limits in force.
     pub fn limits(&self) -> Limits {
         *lock(&self.queue).limits()

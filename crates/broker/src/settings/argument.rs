@@ -346,7 +346,7 @@ pub static ARGUMENTS: &[Argument] = &[
         read: |settings| settings.last_value_key.clone().map(Argued::Name),
     },
     Argument {
-        name: "qpid.last_value_queue",
+        name: LAST_VALUE_QUEUE,
         plain: "last-value-queue",
         aliases: &["qpid.last_value_queue_no_browse"],
         kind: ArgumentKind::Flag,
@@ -458,6 +458,7 @@ const LIFETIMES: &[&str] = &[
     "delete-if-unused-and-empty",
 ];
 const LIMIT_POLICIES: &[&str] = &["reject", "block", "ring", "self-destruct", RING_STRICT];
+pub(super) const LAST_VALUE_QUEUE: &str = "qpid.last_value_queue";
 /// The property that old clients set.
 const LVQ_KEY: &str = "qpid.LVQ_key";
 const RING_STRICT: &str = "ring-strict";

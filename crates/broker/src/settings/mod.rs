@@ -4,6 +4,7 @@ mod argument;
 mod arguments;
 mod arrangement;
 mod error;
+mod in_force;
 mod limits;
 mod naming;
 mod passed_over;
@@ -18,6 +19,7 @@ pub use limits::{Defaults, Limits};
 pub use value::ArgumentKind;
 
 pub(crate) use arrangement::Arrangement;
+pub(crate) use in_force::USUAL_ALERT_GAP_SECONDS;
 pub(crate) use naming::{NameSource, Naming};
 pub(crate) use passed_over::is_passed_over;
 pub(crate) use priorities::{PRIORITIES, Priorities, Turns};

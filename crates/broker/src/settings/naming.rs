@@ -89,7 +89,7 @@ impl Naming {
 }
 
 /// The group of messages that name none, as in Qpid.
-const DEFAULT_GROUP: &str = "qpid.no-group";
+pub(super) const DEFAULT_GROUP: &str = "qpid.no-group";
 
 #[cfg(test)]
 mod tests {

@@ -100,6 +100,30 @@ fn a_sender_waits_while_others_can_make_room() {
 }
 
 #[test]
+fn a_transaction_waits_at_the_limit_for_what_a_consumer_is_about_to_settle() {
+    let mut bench = small_queue("q");
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    let receiver = bench.receiver(client, "q", 100);
+    let (controller, id) = begin(&mut bench, client);
+    assert_eq!(send_all(&mut bench, sender, &id, 10), 10);
+    bench.commit(controller, &id);
+    let got = bench.got(receiver);
+    bench.accept(&got[..7]);
+    let id = bench.declare(controller);
+    let mut sent = send_all(&mut bench, sender, &id, 10);
+    assert_eq!(sent, 7, "three are with the consumer");
+    for held in &got[7..] {
+        bench.accept(std::slice::from_ref(held));
+        sent += send_all(&mut bench, sender, &id, 10 - sent);
+    }
+    assert_eq!(sent, 10);
+    bench.states(sender);
+    bench.commit(controller, &id);
+    assert_eq!(bench.depth("q"), 10);
+}
+
+#[test]
 fn two_transactions_do_not_wait_for_each_other() {
     let mut bench = small_queue("q");
     let clients = [bench.client(), bench.client()];

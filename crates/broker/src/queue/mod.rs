@@ -525,6 +525,7 @@ impl Queue {
         let (messages, bytes) = (dequeued.messages(), dequeued.bytes());
         self.policy.leave(dequeued);
         self.keep_some(messages, bytes);
+        self.call_transacting();
     }
 
     fn expired(&mut self, dequeued: Dequeued) {

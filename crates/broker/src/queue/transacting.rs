@@ -39,7 +39,7 @@ impl Room {
 /// has sent the rest, and so it would wait for itself, or two for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leeway {
-    /// It waits: there is room when others have taken the messages of others.
+    /// It waits: there is room when others have taken, or settled, the messages of others.
     Wait,
     /// It goes on with so much credit, beyond the threshold and up to the limit.
     Credit(u32),
@@ -70,8 +70,20 @@ impl Queue {
             return Leeway::Wait;
         }
         match self.policy.credit_to_limit(want, self.producer_count()) {
+            0 if self.messages.len() > 0 => Leeway::Wait,
             0 => Leeway::Limit,
             credit => Leeway::Credit(credit),
+        }
+    }
+
+    /// Calls whoever waits, when there is room again, and yet not so much that everybody gets credit:
+    /// those go on whose transactions have the rest.
+    pub(super) fn call_transacting(&mut self) {
+        if self.producers.waiting() > 0
+            && self.policy.is_closed()
+            && self.transacted().room.messages > 0
+        {
+            self.producers.call(u64::MAX, &self.budget, &mut self.wakeups);
         }
     }
 
@@ -121,6 +133,7 @@ impl Queue {
     pub(crate) fn give_back_room(&mut self, now: Now, room: Room) {
         self.take_room(room);
         self.policy.give_back(room);
+        self.call_transacting();
         self.settle_down(now);
     }
 

@@ -1,7 +1,7 @@
 //! What is answered to a peer that attaches: its terminus, as it is in force.
 
-use mochila_broker::SharedQueue;
 use mochila_broker::settings::Argument;
+use mochila_broker::{ExchangeKind, SharedQueue};
 use mochila_engine::AttachAnswer;
 use mochila_wire::performative::Attach;
 use mochila_wire::terminus::{
@@ -53,7 +53,7 @@ pub(crate) fn subscription_in_force(
         filter: None,
         default_outcome: Some(asked.default_outcome.clone().unwrap_or(DeliveryState::Released)),
         outcomes: OUTCOMES.to_vec(),
-        capabilities: capabilities_of(&asked.capabilities, &EXCHANGE_CAPABILITIES),
+        capabilities: exchange_capabilities(&asked.capabilities, at),
         ..asked.clone()
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn publishing_in_force(asked: &Target, at: &ExchangeAt<'_>) -> Target
         expiry_policy: TerminusExpiryPolicy::LinkDetach,
         timeout: 0,
         dynamic_node_properties: properties.map(|_| exchange_properties(at)),
-        capabilities: capabilities_of(&asked.capabilities, &EXCHANGE_CAPABILITIES),
+        capabilities: exchange_capabilities(&asked.capabilities, at),
         ..asked.clone()
     }
 }
@@ -145,7 +145,22 @@ fn capabilities_of(asked: &[Symbol], has: &[&str]) -> Vec<Symbol> {
     asked.iter().filter(|symbol| has.contains(&symbol.as_str())).cloned().collect()
 }
 
-const QUEUE_CAPABILITIES: [&str; 3] = ["queue", "temporary-queue", "create-on-demand"];
+/// The same of an exchange: a binding of the older protocol is one that its kind understands.
+fn exchange_capabilities(asked: &[Symbol], at: &ExchangeAt<'_>) -> Vec<Symbol> {
+    let binding = match at.exchange.settings().kind {
+        ExchangeKind::Direct => Some(LEGACY_DIRECT),
+        ExchangeKind::Topic => Some(LEGACY_TOPIC),
+        ExchangeKind::Fanout | ExchangeKind::Headers => None,
+    };
+    let has: Vec<&str> = EXCHANGE_CAPABILITIES.into_iter().chain(binding).collect();
+    capabilities_of(asked, &has)
+}
+
+const LEGACY_DIRECT: &str = "legacy-amqp-direct-binding";
+const LEGACY_TOPIC: &str = "legacy-amqp-topic-binding";
+/// A queue selects by subject as if it were bound, in either way.
+const QUEUE_CAPABILITIES: [&str; 5] =
+    ["queue", "temporary-queue", "create-on-demand", LEGACY_DIRECT, LEGACY_TOPIC];
 const EXCHANGE_CAPABILITIES: [&str; 5] =
     ["topic", "temporary-topic", "create-on-demand", "shared", "global"];
 

@@ -4,10 +4,10 @@ use crate::attaching::refused;
 use crate::bench::raw::{receiving, sending};
 use crate::bench::{Bench, Client, Link};
 use mochila_broker::settings::LimitPolicy;
-use mochila_broker::{Pattern, QueueSettings};
+use mochila_broker::{ExchangeKind, ExchangeSettings, Pattern, QueueSettings};
 use mochila_engine::AttachRequest;
 use mochila_wire::performative::Attach;
-use mochila_wire::{Map, Source, Target, Value, condition};
+use mochila_wire::{Map, Source, Symbol, Target, Value, condition};
 
 /// An attach of a receiver whose source has these properties.
 fn from(address: &str, properties: Map) -> Attach {
@@ -249,5 +249,28 @@ fn nodes_of_the_nodes_own_have_no_properties_to_answer() {
         let link = bench.attach(client, request);
         let target = bench.answer(link).target.unwrap().target().unwrap().clone();
         assert_eq!(target.dynamic_node_properties, None);
+    }
+}
+
+#[test]
+fn capabilities_are_answered_where_they_are_true() {
+    const ASKED: [&str; 4] =
+        ["legacy-amqp-direct-binding", "legacy-amqp-topic-binding", "shared", "durable"];
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let settings = ExchangeSettings::of(ExchangeKind::Headers);
+    bench.node.broker.create_exchange("headers", settings).unwrap();
+    let [direct, topic, shared, _] = ASKED;
+    for (address, expected) in [
+        ("amq.direct", vec![direct, shared]),
+        ("amq.topic", vec![topic, shared]),
+        ("amq.fanout", vec![shared]),
+        ("headers", vec![shared]),
+        ("queue", vec![direct, topic]),
+    ] {
+        let capabilities = ASKED.map(Symbol::from_static).to_vec();
+        let source = Source { capabilities, ..Source::at(address) };
+        let link = bench.receiver_of(client, source, 0);
+        assert_eq!(bench.answer(link).source.unwrap().capabilities, expected, "{address}");
     }
 }

@@ -12,6 +12,7 @@ pub use documentation::documentation;
 pub use flags::{arguments, from_matches};
 pub use log_level::log_rules;
 
+use crate::patterns;
 use crate::users::UsersMark;
 use std::path::PathBuf;
 use std::thread;
@@ -133,6 +134,14 @@ pub enum ConfigError {
         /// What is wrong with it.
         message: String,
     },
+    /// A setting makes no sense.
+    #[error("{name}: {message}")]
+    Setting {
+        /// Its name.
+        name: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
     /// Two settings contradict each other.
     #[error("{0}")]
     Contradiction(String),
@@ -179,7 +188,7 @@ impl Config {
                  default-flow-stop-threshold ({stop})"
             )));
         }
-        Ok(())
+        patterns::of(self).map(drop)
     }
 }
 

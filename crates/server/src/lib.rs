@@ -11,6 +11,7 @@ mod housekeeping;
 mod interface;
 mod large_files;
 mod memory;
+mod patterns;
 mod peer;
 mod server;
 mod site;

@@ -6,13 +6,14 @@ use crate::counter::Counter;
 use crate::data_directory::DataDirectory;
 use crate::large_files::Spill;
 use crate::memory::Memory;
+use crate::patterns;
 use crate::server::ServerError;
 use crate::task::{Home, Task, TaskWaker};
 use crate::users::{Presence, Users, UsersError};
 use crate::verifier::{Guest, Verifier};
 use mochila_adaptor::{Connection, Node, Peer, Settings};
 use mochila_broker::settings::Defaults;
-use mochila_broker::{Broker, BrokerSettings, Pattern, QueueSettings, TransactionSettings};
+use mochila_broker::{Broker, BrokerSettings, TransactionSettings};
 use mochila_engine::ConnectionConfig;
 use mochila_management::{Management, NodeFacts};
 use mochila_store::SpillDirectory;
@@ -119,13 +120,6 @@ fn node(
             "memory-limit is more than the {there_is} bytes that there are: the system may end this broker"
         );
     }
-    let patterns = match (config.auto_create, config.queue_patterns.as_slice()) {
-        (false, _) => Vec::new(),
-        (true, []) => vec![Pattern::any()],
-        (true, names) => {
-            names.iter().map(|name| Pattern::new(name, QueueSettings::default())).collect()
-        }
-    };
     let broker = Broker::new(BrokerSettings {
         memory_limit_bytes,
         defaults: Defaults {
@@ -135,7 +129,7 @@ fn node(
             alert_percent: config.default_event_threshold_ratio_percent.into(),
             ingress_timestamp: config.enable_timestamp,
         },
-        patterns,
+        patterns: patterns::of(config)?,
         transactions: TransactionSettings {
             max_operations: config.max_transaction_operations,
             max_bytes: config.max_transaction_bytes,

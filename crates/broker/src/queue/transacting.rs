@@ -70,7 +70,7 @@ impl Queue {
             return Leeway::Wait;
         }
         match self.policy.credit_to_limit(want, self.producer_count()) {
-            0 if self.messages.len() > 0 => Leeway::Wait,
+            0 if !self.messages.is_empty() => Leeway::Wait,
             0 => Leeway::Limit,
             credit => Leeway::Credit(credit),
         }

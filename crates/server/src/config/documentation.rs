@@ -45,7 +45,7 @@ option (`--port 5673`) or as a key of a TOML file that is named with `--config F
 port = 5673
 auth = true
 memory-limit = \"2GiB\"
-queue-patterns = [\"orders.*\", \"jobs\"]
+queue-patterns = [\"jobs\", \"recent.*;max-count=1000,limit-policy=ring\"]
 ```
 
 An option wins over the file. An unknown key or a wrong value is an error that names the line.

@@ -327,7 +327,8 @@ pub(super) static SETTINGS: &[Setting] = &[
         Takes::Many("PATTERN"),
         [queue_patterns],
         "Names of queues that are made when a client first attaches to them, with `*` for any text; can \
-         be repeated. Without it all names are"
+         be repeated. What these queues are like may follow: `recent.*;max-count=100,limit-policy=ring`. \
+         Without it all names are, and become ordinary queues"
     ),
     setting!(
         Queues,

@@ -1,0 +1,80 @@
+//! Which names become queues when they are used first, and what these queues are like.
+
+use mochila_broker::{Pattern, QueueSettings};
+use mochila_wire::{Map, Value};
+
+use crate::config::{Config, ConfigError};
+
+/// The patterns that a configuration has.
+pub(crate) fn of(config: &Config) -> Result<Vec<Pattern>, ConfigError> {
+    let patterns: Vec<Pattern> =
+        config.queue_patterns.iter().map(|text| read(text)).collect::<Result<_, _>>()?;
+    Ok(match (config.auto_create, patterns.is_empty()) {
+        (false, _) => Vec::new(),
+        (true, true) => vec![Pattern::any()],
+        (true, false) => patterns,
+    })
+}
+
+/// Reads `PATTERN` or `PATTERN;ARGUMENT=VALUE,ARGUMENT=VALUE`.
+fn read(text: &str) -> Result<Pattern, ConfigError> {
+    let (pattern, list) = text.split_once(';').unwrap_or((text, ""));
+    let wrong = |reason: String| {
+        let message = format!("'{}': {reason}", text.escape_debug());
+        ConfigError::Setting { name: "queue-patterns", message }
+    };
+    let mut arguments = Map::new();
+    for argument in list.split(',').map(str::trim).filter(|argument| !argument.is_empty()) {
+        let Some((name, value)) = argument.split_once('=') else {
+            return Err(wrong(format!("'{}' is not ARGUMENT=VALUE", argument.escape_debug())));
+        };
+        arguments.insert(name.trim(), Value::from(value.trim()));
+    }
+    let settings = QueueSettings::from_arguments(&arguments);
+    Ok(Pattern::new(pattern.trim(), settings.map_err(|error| wrong(error.to_string()))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mochila_broker::settings::LimitPolicy;
+
+    fn of_texts(texts: &[&str]) -> Result<Vec<Pattern>, String> {
+        let queue_patterns = texts.iter().map(ToString::to_string).collect();
+        let config = Config { queue_patterns, ..Config::default() };
+        of(&config).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_patterns_every_name_is_a_queue_and_with_auto_create_off_none() {
+        assert_eq!(of_texts(&[]), Ok(vec![Pattern::any()]));
+        let queue_patterns = vec!["jobs".to_owned()];
+        let config = Config { auto_create: false, queue_patterns, ..Config::default() };
+        assert_eq!(of(&config).unwrap(), []);
+    }
+
+    #[test]
+    fn a_pattern_may_say_what_its_queues_are_like() {
+        let recent = QueueSettings {
+            max_count: Some(100),
+            limit_policy: LimitPolicy::Ring,
+            ..QueueSettings::default()
+        };
+        let patterns = of_texts(&["jobs", "recent.*; max-count=100, qpid.policy_type=ring"]);
+        let jobs = Pattern::new("jobs", QueueSettings::default());
+        assert_eq!(patterns, Ok(vec![jobs, Pattern::new("recent.*", recent)]));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_pattern_is_said() {
+        for (text, reason) in [
+            ("a;max-cuont=1", "'max-cuont' is not an argument of a queue"),
+            ("a;max-count=many", "takes a number of messages, not 'many'"),
+            ("a;ring", "'ring' is not ARGUMENT=VALUE"),
+        ] {
+            let error = of_texts(&["b", text]).unwrap_err();
+            assert!(error.contains(&format!("queue-patterns: '{text}': ")), "{error}");
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}

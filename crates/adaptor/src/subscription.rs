@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use mochila_broker::exchange::SubscriberId;
-use mochila_broker::{DeleteIf, Exchange, ExchangeKind, QueueError, SharedQueue, Waker, Wakeups};
+use mochila_broker::settings::Subscribed;
+use mochila_broker::{
+    ConsumerId, ConsumerOptions, DeleteIf, Exchange, ExchangeKind, Filters, Pick, QueueError,
+    QueueSettings, SharedQueue, Waker, Wakeups,
+};
 use mochila_wire::performative::Attach;
 use mochila_wire::terminus::{
     DIRECT_BINDING, Filter, HEADERS_BINDING, LifetimePolicy, TOPIC_BINDING, TerminusDurability,
@@ -12,7 +16,7 @@ use mochila_wire::terminus::{
 use mochila_wire::{AmqpError, Map, Now, Source, Value, condition};
 
 use crate::connection::Connection;
-use crate::wanted::{ExchangeAt, Wanted};
+use crate::wanted::{ExchangeAt, MOST_TRIES, Wanted};
 use crate::{Node, refusal};
 
 /// What a link from an exchange has there, beside its queue.
@@ -24,11 +28,72 @@ pub(crate) struct Subscription {
 }
 
 /// How a queue is to be bound for a link, and which of its filters say so.
-pub(crate) struct WantedBinding {
-    pub(crate) key: String,
-    pub(crate) arguments: Map,
+struct WantedBinding {
+    key: String,
+    arguments: Map,
     /// The filters in force.
-    pub(crate) filters: Map,
+    filters: Map,
+}
+
+/// A subscription that a link asks for.
+pub(crate) struct WantedSubscription<'a> {
+    /// The name of its queue.
+    name: String,
+    wanted: &'a Wanted<'a>,
+    source: &'a Source,
+    at: &'a ExchangeAt<'a>,
+    subscribed: Arc<Subscribed>,
+}
+
+impl<'a> WantedSubscription<'a> {
+    /// What the source of a link with these filters asks for, and which filters bind.
+    pub(crate) fn new(
+        name: String,
+        (wanted, source): (&'a Wanted<'a>, &'a Source),
+        at: &'a ExchangeAt<'a>,
+        filters: Option<&Arc<Filters>>,
+    ) -> Result<(WantedSubscription<'a>, Map), AmqpError> {
+        let binding = WantedBinding::of(at, source.filter.as_ref(), &name)?;
+        let subscribed = Arc::new(Subscribed {
+            exchange: at.exchange.name().into(),
+            key: binding.key.into(),
+            arguments: binding.arguments,
+            filters: filters.cloned().unwrap_or_default(),
+            is_shared: wanted.has("shared"),
+        });
+        Ok((WantedSubscription { name, wanted, source, at, subscribed }, binding.filters))
+    }
+
+    /// The settings of its queue.
+    fn settings(&self) -> Result<QueueSettings, AmqpError> {
+        let mut settings = self.wanted.subscription_settings()?;
+        settings.durable = self.source.durable != TerminusDurability::None;
+        settings.exclusive = !self.subscribed.is_shared;
+        if self.source.expiry_policy != TerminusExpiryPolicy::Never {
+            settings.lifetime = Some(LifetimePolicy::DeleteOnNoLinks);
+            settings.auto_delete_delay_ms = u64::from(self.source.timeout) * 1_000;
+        }
+        settings.subscribed = Some(Arc::clone(&self.subscribed));
+        Ok(settings)
+    }
+
+    /// What is still to be asked of the messages that are in a queue with these settings.
+    fn filters_of_link(
+        &self,
+        settings: &QueueSettings,
+        options: &ConsumerOptions,
+    ) -> Option<Arc<Filters>> {
+        let is_screened = settings.filters_of_subscriber().is_some();
+        // What is local to one of those who share a subscription is not for another.
+        let depends_on_link =
+            self.subscribed.is_shared && self.subscribed.filters.depend_on_connection();
+        options.filters.clone().filter(|_| !is_screened || depends_on_link)
+    }
+
+    /// Whether what comes over the connection of its one link is not for it.
+    fn is_of_one_connection(&self) -> bool {
+        !self.subscribed.is_shared && self.subscribed.filters.depend_on_connection()
+    }
 }
 
 impl Subscription {
@@ -41,8 +106,7 @@ impl Subscription {
     pub(crate) fn leave(self, queue: &SharedQueue, closed: bool, wakeups: &mut Wakeups) {
         self.exchange.detach_subscriber(self.id);
         if closed || self.exchange.is_deleted() {
-            let unused = DeleteIf { unused: true, empty: false };
-            wakeups.merge(queue.delete(unused).unwrap_or_default());
+            wakeups.merge(queue.delete(UNUSED).unwrap_or_default());
         }
         if self.owns_exchange {
             wakeups.merge(self.exchange.delete(<_>::default()).unwrap_or_default());
@@ -52,7 +116,7 @@ impl Subscription {
 
 impl WantedBinding {
     /// What a source asks for: by a filter, by the key in its address, or everything.
-    pub(crate) fn of(
+    fn of(
         at: &ExchangeAt<'_>,
         filters: Option<&Map>,
         name: &str,
@@ -127,77 +191,106 @@ impl Connection {
 }
 
 impl Node {
-    /// The queue of a subscription, bound as is wanted; `true` if it has been made just now.
-    pub(crate) fn subscription_queue(
+    /// Consumes from the queue of a subscription, which is made and bound if need be: the queue, the
+    /// consumer, and whether it has been made just now.
+    pub(crate) fn subscribe(
         &self,
         now: Now,
-        (name, is_shared): (&str, bool),
-        (wanted, source): (&Wanted<'_>, &Source),
-        at: &ExchangeAt<'_>,
+        wish: &WantedSubscription<'_>,
+        options: &ConsumerOptions,
         wakeups: &mut Wakeups,
-    ) -> Result<(Arc<SharedQueue>, WantedBinding, bool), AmqpError> {
-        let binding = WantedBinding::of(at, source.filter.as_ref(), name)?;
-        let (queue, is_new) = match self.broker.queue(name) {
-            Some(queue) => (queue, false),
-            None => {
-                let mut settings = wanted.subscription_settings()?;
-                settings.durable = source.durable != TerminusDurability::None;
-                settings.exclusive = !is_shared;
-                if source.expiry_policy != TerminusExpiryPolicy::Never {
-                    settings.lifetime = Some(LifetimePolicy::DeleteOnNoLinks);
-                    settings.auto_delete_delay_ms = u64::from(source.timeout) * 1_000;
-                }
-                match self.broker.create(name, settings) {
-                    Ok(queue) => {
-                        queue.set_creator(wanted.user);
-                        (queue, true)
+    ) -> Result<(Arc<SharedQueue>, ConsumerId, bool), AmqpError> {
+        for _ in 0..MOST_TRIES {
+            let Some((queue, is_new)) = self.subscription_queue(wish, wakeups)? else { continue };
+            let filters = wish.filters_of_link(&queue.settings(), options);
+            match queue.subscribe(now, ConsumerOptions { filters, ..options.clone() }) {
+                Ok(consumer) => {
+                    // Whoever wants nothing local is known before the exchange brings anything.
+                    if let Err(error) = self.bind_subscription(now, &queue, wish, wakeups) {
+                        wakeups.merge(queue.unsubscribe(now, consumer));
+                        if is_new {
+                            wakeups.merge(queue.delete(UNUSED).unwrap_or_default());
+                        }
+                        return Err(error);
                     }
-                    // Somebody else was faster.
-                    Err(QueueError::Exists { .. }) => {
-                        (self.broker.open(name).map_err(|error| error.to_amqp())?, false)
+                    if !is_new && wish.is_of_one_connection() {
+                        // It came over this connection when the subscription was not here yet.
+                        let local = Pick { connection: Some(options.owner), ..u64::MAX.into() };
+                        wakeups.merge(queue.purge(now, local).1);
                     }
-                    Err(error) => return Err(error.to_amqp()),
+                    return Ok((queue, consumer, is_new));
                 }
+                // It went just then, because nobody used it: somebody does now.
+                Err(QueueError::Deleted { .. }) => {}
+                Err(error) => return Err(error.to_amqp()),
             }
-        };
-        if let Err(error) = self.bind_subscription(now, &queue, &binding, at, wakeups) {
-            if is_new {
-                wakeups.merge(queue.delete(DeleteIf::default()).unwrap_or_default());
-            }
-            return Err(error);
         }
-        Ok((queue, binding, is_new))
+        Err(QueueError::Deleted { name: wish.name.clone() }.to_amqp())
     }
 
-    /// Binds the queue of a subscription as is wanted now, which may be otherwise than before.
+    /// The queue that is there under the name of a subscription, or is made now, which is `true`
+    /// then. One that was made for something else goes if nobody uses it: `None`, to be looked for
+    /// again.
+    fn subscription_queue(
+        &self,
+        wish: &WantedSubscription<'_>,
+        wakeups: &mut Wakeups,
+    ) -> Result<Option<(Arc<SharedQueue>, bool)>, AmqpError> {
+        let Some(queue) = self.broker.queue(&wish.name) else {
+            return match self.broker.create(&wish.name, wish.settings()?) {
+                Ok(queue) => {
+                    queue.set_creator(wish.wanted.user);
+                    Ok(Some((queue, true)))
+                }
+                // Somebody else was faster.
+                Err(QueueError::Exists { .. }) => Ok(None),
+                Err(error) => Err(error.to_amqp()),
+            };
+        };
+        let is_wanted = match &queue.settings().subscribed {
+            Some(subscribed) => **subscribed == *wish.subscribed,
+            // It has been made by somebody who wants it for this.
+            None => true,
+        };
+        if is_wanted {
+            return Ok(Some((queue, false)));
+        }
+        match queue.delete(UNUSED) {
+            Ok(woken) => wakeups.merge(woken),
+            Err(QueueError::InUse { .. }) => return Err(in_use(&queue)),
+            Err(_) => {}
+        }
+        Ok(None)
+    }
+
+    /// Binds the queue of a subscription as is wanted; one that has not been made for it, and that
+    /// nobody else uses, is not bound otherwise any more.
     fn bind_subscription(
         &self,
         now: Now,
         queue: &Arc<SharedQueue>,
-        wanted: &WantedBinding,
-        at: &ExchangeAt<'_>,
+        wish: &WantedSubscription<'_>,
         wakeups: &mut Wakeups,
     ) -> Result<(), AmqpError> {
-        let bind = || {
-            let bound = at.exchange.bind(now, queue, &wanted.key, wanted.arguments.clone());
-            bound.map(|(_, wakeups)| wakeups).map_err(|error| error.to_amqp())
-        };
-        let bound = at.exchange.binding(queue, &wanted.key);
-        if bound.is_some_and(|bound| *bound.arguments() == wanted.arguments) {
+        let Subscribed { key, arguments, .. } = &*wish.subscribed;
+        let exchange = &wish.at.exchange;
+        let is_good = match exchange.binding(queue, key) {
             // It may be there for another link alone, and is the subscription's from now on.
-            wakeups.merge(bind()?);
-            return Ok(());
-        }
-        if queue.statistics().consumer_count > 0 {
-            let text = format!("'{}' is in use as another subscription", queue.name());
-            return Err(AmqpError::new(condition::RESOURCE_LOCKED, text));
-        }
-        for exchange in self.broker.exchanges_of(queue) {
-            for binding in exchange.bindings_of(queue) {
-                wakeups.merge(exchange.unbind(queue, binding.key()).unwrap_or_default());
+            Some(bound) => bound.arguments() == arguments,
+            None => queue.settings().subscribed.is_some(),
+        };
+        if !is_good {
+            if queue.statistics().consumer_count > 1 {
+                return Err(in_use(queue));
+            }
+            for exchange in self.broker.exchanges_of(queue) {
+                for binding in exchange.bindings_of(queue) {
+                    wakeups.merge(exchange.unbind(queue, binding.key()).unwrap_or_default());
+                }
             }
         }
-        wakeups.merge(bind()?);
+        let bound = exchange.bind(now, queue, key, arguments.clone());
+        wakeups.merge(bound.map_err(|error| error.to_amqp())?.1);
         Ok(())
     }
 }
@@ -211,3 +304,10 @@ fn in_force(filters: Option<&Map>, name: &Value) -> Map {
 fn wrong(filter: Filter, reason: &str) -> AmqpError {
     refusal::invalid(format!("the filter {} is wrong: {reason}", filter.symbol))
 }
+
+fn in_use(queue: &SharedQueue) -> AmqpError {
+    let text = format!("'{}' is in use as another subscription", queue.name());
+    AmqpError::new(condition::RESOURCE_LOCKED, text)
+}
+
+const UNUSED: DeleteIf = DeleteIf { unused: true, empty: false };

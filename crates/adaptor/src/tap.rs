@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use mochila_broker::{ConsumerId, ConsumerOptions, DeleteIf, Outcome, SharedQueue};
+use mochila_broker::{ConsumerId, ConsumerOptions, Outcome, SharedQueue};
 use mochila_wire::performative::{Attach, SenderSettleMode};
 use mochila_wire::{AmqpError, Map, Now, Source};
 
@@ -12,7 +12,7 @@ use crate::connection::Connection;
 use crate::links::End;
 use crate::node::EVENTS;
 use crate::outgoing::Outgoing;
-use crate::subscription::Subscription;
+use crate::subscription::{Subscription, WantedSubscription};
 use crate::wanted::{ExchangeAt, Wanted};
 
 /// Where a link to a receiver takes its messages from.
@@ -72,22 +72,11 @@ impl Connection {
         options: &ConsumerOptions,
         scratch: &mut Scratch,
     ) -> Result<(Tap, Map), AmqpError> {
-        let is_shared = wanted.has("shared");
-        let name = self.subscription_name(name, is_shared);
-        let (queue, binding, is_new) = self.node.subscription_queue(
-            now,
-            (&name, is_shared),
-            (wanted, asked),
-            at,
-            &mut scratch.wakeups,
-        )?;
-        let consumer = queue.subscribe(now, options.clone()).map_err(|error| {
-            if is_new {
-                let deleted = queue.delete(DeleteIf::default());
-                scratch.wakeups.merge(deleted.unwrap_or_default());
-            }
-            error.to_amqp()
-        })?;
+        let name = self.subscription_name(name, wanted.has("shared"));
+        let (wish, binding) =
+            WantedSubscription::new(name, (wanted, asked), at, options.filters.as_ref())?;
+        let (queue, consumer, is_new) =
+            self.node.subscribe(now, &wish, options, &mut scratch.wakeups)?;
         let subscription = Some(Subscription::new(at, options.waker.clone()));
         let wants_lost_groups = options.wants_lost_groups;
         let tap = Tap {
@@ -98,7 +87,7 @@ impl Connection {
             subscription,
             is_new_subscription: is_new,
         };
-        Ok((tap, binding.filters))
+        Ok((tap, binding))
     }
 
     /// Takes what the node itself sends: events, or answers to requests.

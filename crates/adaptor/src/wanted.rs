@@ -300,6 +300,6 @@ impl Node {
 }
 
 /// A queue that is deleted so often while somebody attaches to it is not worth another try.
-const MOST_TRIES: usize = 8;
+pub(crate) const MOST_TRIES: usize = 8;
 /// A property of nodes that says nothing about settings (part 3, 3.5.9).
 const DIST_MODES: &str = "supported-dist-modes";

@@ -156,21 +156,16 @@ fn a_subscription_may_be_bound_with_more_keys_than_one() {
 #[test]
 fn a_subscription_keeps_what_somebody_else_had_bound_for_a_link_alone() {
     let mut bench = Bench::new();
-    let shared = |address: &str| Source {
-        capabilities: vec![Symbol::from_static("shared")],
-        ..Source::at(address)
-    };
-    let subscribe = |bench: &mut Bench, client, address: &str, keys: &[Map]| {
-        let mut request = AttachRequest::receiver("s", shared(address), Target::default().into());
-        request.properties = properties(keys);
-        bench.attach(client, request)
-    };
     let (first, second) = (bench.client(), bench.client());
-    subscribe(&mut bench, first, "amq.direct/a", &[Map::new().with("key", "b")]);
-    let link = subscribe(&mut bench, second, "amq.direct/b", &[]);
+    receiver(&mut bench, first, Source::at("s"), &[to("amq.direct", "b")]);
+    let shared = Source {
+        capabilities: vec![Symbol::from_static("shared"), Symbol::from_static("global")],
+        ..Source::at("amq.direct/b")
+    };
+    let link = bench.attach(second, AttachRequest::receiver("s", shared, Target::default().into()));
     assert!(bench.detached(link).is_none());
     bench.kill(first);
-    assert_eq!(count(&bench, "amq.direct"), 2);
+    assert_eq!(count(&bench, "amq.direct"), 1);
 }
 
 #[test]

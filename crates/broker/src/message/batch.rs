@@ -230,13 +230,15 @@ impl Batch {
 
     /// Keeps messages out that are not to enter; `enters` is told over which connection each came.
     pub(crate) fn screen(&mut self, mut enters: impl FnMut(&SelectorInput<'_>, u64) -> bool) {
-        let Batch { segments, messages, numbers, bytes, .. } = self;
+        let Batch { segments, messages, overlays, numbers, bytes, .. } = self;
         let before = messages.len();
         let mut number = 0;
         messages.retain(|message| {
             let encoded = message.bytes(segments);
+            let overlay = overlays.get(message.overlay as usize);
             let input = SelectorInput {
                 size: message.size,
+                annotations: overlay.map_or(&[], |overlay| overlay.annotations()),
                 ..SelectorInput::of(encoded, &message.head.sections(encoded))
             };
             let is_in = enters(&input, segments[message.segment as usize].origin().connection);

@@ -34,5 +34,5 @@ pub(crate) use head::Head;
 pub(crate) use name::{MessageNames, Named};
 pub(crate) use name_table::MessageName;
 pub(crate) use numbers::{Numbers, SEQUENCE};
-pub(crate) use stamps::Stamps;
+pub(crate) use stamps::{INGRESS_TIMESTAMP, Stamps};
 pub(crate) use taken::NO_OVERLAY;

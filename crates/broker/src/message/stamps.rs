@@ -152,4 +152,4 @@ impl Keys {
 
 /// When a message came to the broker: a long, nanoseconds of the Unix epoch as with the Qpid broker,
 /// by a clock that counts milliseconds.
-static INGRESS_TIMESTAMP: Symbol = Symbol::from_static("x-opt-ingress-timestamp");
+pub(crate) static INGRESS_TIMESTAMP: Symbol = Symbol::from_static("x-opt-ingress-timestamp");

@@ -3,7 +3,7 @@
 use crate::settings::QueueSettings;
 
 /// Names of this pattern become queues with these settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     /// A name in which `*` stands for any number of characters and `?` for one.
     pub pattern: String,

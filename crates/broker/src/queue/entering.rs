@@ -1,8 +1,9 @@
 //! How messages come into a queue that many threads use.
 
-use super::{Enqueued, Queue, Refusal, Rejected, Room, SharedQueue};
+use super::{Enqueued, NO_OWNER, Queue, Refusal, Rejected, Room, SharedQueue};
 use crate::events::{Event, EventKind};
 use crate::message::Batch;
+use crate::settings::Screen;
 use crate::sync::{Ordering, lock};
 use crate::wake::Wakeups;
 use mochila_wire::Now;
@@ -123,6 +124,22 @@ impl SharedQueue {
         if self.is_named.load(Ordering::Relaxed) {
             let address = std::ptr::from_ref(self).addr();
             batch.find_names_for(address, || lock(&self.queue).naming().cloned());
+        }
+    }
+}
+
+impl Queue {
+    /// What keeps messages out, and the connection that the queue belongs to now.
+    fn screen(&self) -> (Option<Screen>, Option<u64>) {
+        let owner = Some(self.owner).filter(|owner| *owner != NO_OWNER);
+        let owner = owner.or_else(|| self.distributor.exclusive_owner());
+        (self.screen.as_deref().cloned(), owner)
+    }
+
+    /// Whoever consumes from the queue of a subscription is on this connection.
+    pub(super) fn note_subscriber(&mut self, connection: Option<u64>) {
+        if let Some(screen) = &mut self.screen {
+            screen.set_subscriber(connection);
         }
     }
 }

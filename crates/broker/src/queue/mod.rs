@@ -182,7 +182,9 @@ impl Queue {
         terms: Terms,
     ) -> Result<(), QueueError> {
         self.rearrange(name, &terms.arrangement)?;
+        let subscriber = self.screen.as_deref().and_then(Screen::subscriber);
         self.screen = terms.screen.map(Box::new);
+        self.note_subscriber(subscriber);
         self.stamps = Stamps::of(&settings, defaults);
         self.policy.set_limits(terms.limits, settings.limit_policy);
         self.lifetime.set_policy(&settings);
@@ -269,6 +271,7 @@ impl Queue {
         }
         if self.settings.exclusive {
             self.owner = options.owner;
+            self.note_subscriber(Some(options.owner));
         }
         let is_acquirer = options.mode == Mode::Acquire;
         let id = self.distributor.add(options);
@@ -495,13 +498,6 @@ impl Queue {
     /// What names the messages, if they have names.
     pub(crate) fn naming(&self) -> Option<&Arc<Naming>> {
         self.messages.naming()
-    }
-
-    /// What keeps messages out, and the connection that the queue belongs to now.
-    pub(crate) fn screen(&self) -> (Option<Screen>, Option<u64>) {
-        let owner = Some(self.owner).filter(|owner| *owner != NO_OWNER);
-        let owner = owner.or_else(|| self.distributor.exclusive_owner());
-        (self.screen.as_deref().cloned(), owner)
     }
 
     fn find_names(&self, batch: &mut Batch) {

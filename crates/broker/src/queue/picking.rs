@@ -6,20 +6,22 @@ use crate::messages::{Run, Taker};
 use crate::selector::Selector;
 use mochila_wire::Now;
 
-/// Which messages of a queue an operator means: of those that nobody holds the oldest ones, for
-/// which a selector is true.
+/// Which messages of a queue are meant: of those that nobody holds the oldest ones, for which a
+/// selector is true.
 #[derive(Clone, Debug)]
 pub struct Pick {
     /// At most so many.
     pub most: u64,
     /// Which ones; all if there is none.
     pub selector: Option<Selector>,
+    /// Those that came over this connection; over any if there is none.
+    pub connection: Option<u64>,
 }
 
 impl From<u64> for Pick {
     /// The oldest messages, whatever they are.
     fn from(most: u64) -> Pick {
-        Pick { most, selector: None }
+        Pick { most, selector: None, connection: None }
     }
 }
 
@@ -56,12 +58,11 @@ impl<'a> Picking<'a> {
                 return None;
             }
             let piece = Run::new(self.from, self.end - self.from);
-            match &self.pick.selector {
-                None => self.from = queue.lock().list_available(piece, most, &mut self.picked),
-                Some(selector) => {
-                    self.from = queue.lock().describe(now, piece, &mut self.taken);
-                    self.ask(selector, most);
-                }
+            if self.pick.selector.is_none() && self.pick.connection.is_none() {
+                self.from = queue.lock().list_available(piece, most, &mut self.picked);
+            } else {
+                self.from = queue.lock().describe(now, piece, &mut self.taken);
+                self.ask(most);
             }
         }
         Some(&self.picked)
@@ -72,11 +73,18 @@ impl<'a> Picking<'a> {
         self.left -= count;
     }
 
-    /// Asks the selector about the messages that have been described.
-    fn ask(&mut self, selector: &Selector, most: u64) {
+    /// Looks at the messages that have been described.
+    fn ask(&mut self, most: u64) {
+        let Pick { selector, connection, .. } = self.pick;
         let mut count = 0;
         for delivery in self.taken.deliveries() {
-            if !selector.matches(&self.taken.selector_input(delivery, &mut self.added)) {
+            let is_of = |connection| self.taken.is_of(delivery, connection);
+            if !connection.is_none_or(is_of) {
+                continue;
+            }
+            if let Some(selector) = selector
+                && !selector.matches(&self.taken.selector_input(delivery, &mut self.added))
+            {
                 continue;
             }
             if count == most {

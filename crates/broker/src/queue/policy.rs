@@ -106,7 +106,7 @@ impl fmt::Display for Refusal {
             Refusal::Deleted => "the queue has been deleted",
             Refusal::Doomed => "its transaction can only be rolled back",
             Refusal::NoRoute => "no queue is bound for the message",
-            Refusal::KeptOut => "qpid.filter or no-local of the queue keeps the message out",
+            Refusal::KeptOut => "a filter or no-local of the queue keeps the message out",
         })
     }
 }

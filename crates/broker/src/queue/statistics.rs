@@ -124,7 +124,7 @@ statistics! {
     discards_lvq = "discardsLvq",
     /// Messages that had been delivered in vain as often as they may.
     discards_max_delivery = "discardsMaxDelivery",
-    /// Messages that qpid.filter or no-local has kept out.
+    /// Messages that qpid.filter, no-local or the filters of a subscriber have kept out.
     discards_filter = "discardsFilter",
     /// Messages that a consumer has rejected.
     discards_subscriber = "discardsSubscriber",

@@ -122,8 +122,24 @@ impl Filters {
         self.filters.len()
     }
 
+    /// Whether other filters let the same messages pass, whatever they are called and in whatever
+    /// order they come.
+    pub fn ask_the_same(&self, other: &Filters) -> bool {
+        let has_all = |filters: &[Filter], of: &[Filter]| of.iter().all(|it| filters.contains(it));
+        has_all(&self.filters, &other.filters) && has_all(&other.filters, &self.filters)
+    }
+
+    /// Whether one of them asks for the message annotation of this name.
+    pub(crate) fn read_annotation(&self, name: &str) -> bool {
+        let reads = |filter: &Filter| match filter {
+            Filter::Selector(selector) => selector.reads_annotation(name),
+            _ => false,
+        };
+        self.filters.iter().any(reads)
+    }
+
     /// Whether it matters which connection a consumer is on.
-    pub(crate) fn depend_on_connection(&self) -> bool {
+    pub fn depend_on_connection(&self) -> bool {
         self.filters.contains(&Filter::NoLocal)
     }
 

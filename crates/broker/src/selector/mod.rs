@@ -114,6 +114,11 @@ impl Selector {
         &self.text
     }
 
+    /// Whether it asks for the message annotation of this name.
+    fn reads_annotation(&self, name: &str) -> bool {
+        self.program.needs.annotations.slot(name.as_bytes()).is_some()
+    }
+
     /// Whether it is true for a message; if that is unknown, it is not.
     pub fn matches(&self, message: &SelectorInput<'_>) -> bool {
         evaluation::matches(&self.program, message)

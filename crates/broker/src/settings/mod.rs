@@ -10,12 +10,14 @@ mod naming;
 mod passed_over;
 mod priorities;
 mod screen;
+mod subscribed;
 mod terms;
 mod value;
 
 pub use argument::{ARGUMENTS, Argument};
 pub use error::SettingsError;
 pub use limits::{Defaults, Limits};
+pub use subscribed::Subscribed;
 pub use value::ArgumentKind;
 
 pub(crate) use arrangement::Arrangement;
@@ -28,8 +30,10 @@ pub(crate) use terms::Terms;
 
 pub use mochila_wire::terminus::LifetimePolicy;
 
+use std::sync::Arc;
+
 /// What is asked of a queue when it is made. What is `None` follows the node's [`Defaults`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueSettings {
     /// It is to survive a restart, and its durable messages with it. No queue does so yet: a queue
     /// that is there says false.
@@ -87,6 +91,8 @@ pub struct QueueSettings {
     pub filter: Option<Box<str>>,
     /// Messages that come over the connection which the queue belongs to are not let in.
     pub no_local: bool,
+    /// It is the queue of this subscription, and lets in only what the filters of that match.
+    pub subscribed: Option<Arc<Subscribed>>,
     /// The exchange that gets dead letters: messages that were rejected, had to make room, or were
     /// left when the queue was deleted.
     pub alternate_exchange: Option<Box<str>>,

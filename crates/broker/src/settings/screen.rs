@@ -1,7 +1,7 @@
 //! What keeps messages out of a queue.
 
 use super::{QueueSettings, SettingsError};
-use crate::selector::{Selector, SelectorInput};
+use crate::selector::{Filters, Selector, SelectorInput};
 use std::sync::Arc;
 
 /// Which messages a queue lets in, whatever its limits; looked at while it is not locked.
@@ -10,6 +10,11 @@ pub(crate) struct Screen {
     selector: Option<Arc<Selector>>,
     /// Messages of the queue's own connection stay out.
     no_local: bool,
+    /// What a subscriber asks for, …
+    filters: Option<Arc<Filters>>,
+    /// … and the connection that it was last on: what comes over that stays local when its link is
+    /// gone for a while.
+    subscriber: Option<u64>,
 }
 
 impl Screen {
@@ -22,8 +27,20 @@ impl Screen {
             found: format!("'{}': {error}", text.escape_debug()),
         })?;
         let no_local = settings.no_local;
-        let is_open = selector.is_none() && !no_local;
-        Ok((!is_open).then_some(Screen { selector: selector.map(Arc::new), no_local }))
+        let filters = settings.filters_of_subscriber().filter(|filters| !filters.is_empty());
+        let is_open = selector.is_none() && !no_local && filters.is_none();
+        let (selector, filters) = (selector.map(Arc::new), filters.cloned());
+        Ok((!is_open).then_some(Screen { selector, no_local, filters, subscriber: None }))
+    }
+
+    /// The connection that the queue of a subscription belongs to until another one uses it.
+    pub(crate) fn subscriber(&self) -> Option<u64> {
+        self.subscriber
+    }
+
+    /// The queue belongs to this connection now.
+    pub(crate) fn set_subscriber(&mut self, connection: Option<u64>) {
+        self.subscriber = connection.filter(|_| self.filters.is_some());
     }
 
     /// Whether a message gets in that came over a connection, where the queue has an owner or not.
@@ -33,8 +50,12 @@ impl Screen {
         connection: u64,
         owner: Option<u64>,
     ) -> bool {
-        let is_local = self.no_local && connection != 0 && owner == Some(connection);
-        !is_local && self.selector.as_ref().is_none_or(|selector| selector.matches(message))
+        let owner = owner.or(self.subscriber);
+        let is_local = connection != 0 && owner == Some(connection);
+        let input = SelectorInput { is_local, ..*message };
+        !(self.no_local && is_local)
+            && self.selector.as_ref().is_none_or(|selector| selector.matches(&input))
+            && self.filters.as_ref().is_none_or(|filters| filters.matches(&input))
     }
 }
 

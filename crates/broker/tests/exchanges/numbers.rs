@@ -83,7 +83,7 @@ fn a_number_stays_with_its_message_when_others_leave_the_memory_that_they_share(
     }
     let before = bench.broker.budget().used();
     let others = Selector::new("JMSType <> 'kept'").unwrap();
-    queue.purge(bench.now, Pick { most: u64::MAX, selector: others }).1.perform();
+    queue.purge(bench.now, Pick { selector: others, ..Pick::from(u64::MAX) }).1.perform();
     // Each visit moves what is left of one piece of memory.
     (0..20).for_each(|_| drop(bench.messages(&queue)));
     assert!(bench.broker.budget().used() < before / 4, "the memory has been given back");

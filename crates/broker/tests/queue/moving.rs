@@ -15,7 +15,7 @@ fn of_colour(colour: &str, text: &str) -> Message {
 }
 
 fn pick(most: u64, selector: &str) -> Pick {
-    Pick { most, selector: Selector::new(selector).unwrap() }
+    Pick { most, selector: Selector::new(selector).unwrap(), connection: None }
 }
 
 fn at_most(max_count: u64) -> QueueSettings {

@@ -127,7 +127,7 @@ fn a_selector_says_which_messages_are_sent_on() {
     let mut a = bench.bound(&fanout, "a", QueueSettings::default());
     bench.send_subjects(&["x", "y", "x"]);
     let selector = Selector::new("amqp.subject = 'x'").unwrap();
-    let pick = Pick { most: u64::MAX, selector };
+    let pick = Pick { selector, ..Pick::from(u64::MAX) };
     assert_eq!(bench.reroute(&fanout, pick), Moved { messages: 2, refused: None });
     assert_eq!(a.rest(), ["x", "x"]);
     assert_eq!(bench.rest(), ["y"]);

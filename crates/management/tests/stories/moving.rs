@@ -131,7 +131,7 @@ fn a_move_leaves_what_the_destination_keeps_out_and_says_so() {
     send(&desk, "q", &["blue".into(), "red".into(), "blue".into()]);
     let told = desk.tell(move_to("red").with("count", 1u32));
     assert_eq!(told.map().get("moved"), Some(&Value::Ulong(1)));
-    let reason = "qpid.filter or no-local of the queue keeps the message out";
+    let reason = "a filter or no-local of the queue keeps the message out";
     assert_eq!(told.map().get("refused"), Some(&reason.into()));
     assert_eq!(desk.read("queue", "q", "msgDepth"), Value::Ulong(2));
     assert_eq!(desk.read("queue", "red", "discardsFilter"), Value::Ulong(0));

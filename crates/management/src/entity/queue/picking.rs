@@ -23,7 +23,7 @@ pub(super) fn picked(request: &Request) -> Result<Pick, Error> {
         },
     };
     let selector = Selector::new(&text).map_err(|error| Error::BadRequest(error.to_string()))?;
-    Ok(Pick { most, selector })
+    Ok(Pick { most, selector, connection: None })
 }
 
 /// How many at most: `count`, or `request` as the Qpid broker calls it; 0 is no limit, as there.

@@ -35,6 +35,27 @@ struct WantedBinding {
     filters: Map,
 }
 
+/// Who shares a subscription.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Nobody: it is for one link.
+    Sole,
+    /// Links of one container.
+    InContainer,
+    /// Links of all containers.
+    Global,
+}
+
+impl Sharing {
+    pub(crate) fn of(wanted: &Wanted<'_>) -> Sharing {
+        match (wanted.has("shared"), wanted.has("global")) {
+            (false, _) => Sharing::Sole,
+            (true, false) => Sharing::InContainer,
+            (true, true) => Sharing::Global,
+        }
+    }
+}
+
 /// A subscription that a link asks for.
 pub(crate) struct WantedSubscription<'a> {
     /// The name of its queue.
@@ -164,15 +185,22 @@ impl WantedBinding {
 }
 
 impl Connection {
-    /// The name of the queue of a subscription: shared ones belong to whoever knows the name.
+    /// The name of the queue of a subscription.
     ///
-    /// JMS clients add a number to the names of further links of one subscription, behind a bar.
-    pub(crate) fn subscription_name(&self, link: &str, is_shared: bool) -> String {
-        if is_shared {
-            return link.split('|').next().unwrap_or_default().to_owned();
-        }
+    /// JMS clients write behind a bar what they add to the name that their user has given: a number
+    /// for further links of one subscription, and a word if it is not to last, which is another
+    /// subscription than one of this name that is.
+    pub(crate) fn subscription_name(&self, link: &str, sharing: Sharing) -> String {
         let container = self.record.opened.get().map_or("", |peer| &peer.container);
-        format!("{container}_{link}")
+        if sharing == Sharing::Sole {
+            return format!("{container}_{link}");
+        }
+        let (name, addition) = link.split_once('|').unwrap_or((link, ""));
+        let kind = if addition.contains("volatile") { "|volatile" } else { "" };
+        match sharing {
+            Sharing::Global => format!("{name}{kind}"),
+            Sharing::Sole | Sharing::InContainer => format!("{container}_{name}{kind}"),
+        }
     }
 
     /// The subscription that a link without source means, which is how JMS clients end one: the
@@ -181,7 +209,8 @@ impl Connection {
         &self,
         peer: &Attach,
     ) -> Option<(Arc<Exchange>, Arc<SharedQueue>)> {
-        let names = [false, true].map(|shared| self.subscription_name(&peer.name, shared));
+        let scopes = [Sharing::Sole, Sharing::InContainer, Sharing::Global];
+        let names = scopes.map(|sharing| self.subscription_name(&peer.name, sharing));
         names.iter().find_map(|name| {
             let queue = self.node.broker.queue(name)?;
             let exchange = self.node.broker.exchanges_of(&queue).into_iter().next()?;
@@ -248,6 +277,11 @@ impl Node {
             };
         };
         let is_wanted = match &queue.settings().subscribed {
+            Some(subscribed) if subscribed.is_shared != wish.subscribed.is_shared => {
+                let is_shared = if subscribed.is_shared { "is shared" } else { "is not shared" };
+                let text = format!("the subscription '{}' {is_shared}; end it first", wish.name);
+                return Err(AmqpError::new(condition::NOT_ALLOWED, text));
+            }
             Some(subscribed) => **subscribed == *wish.subscribed,
             // It has been made by somebody who wants it for this.
             None => true,

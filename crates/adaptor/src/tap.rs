@@ -12,7 +12,7 @@ use crate::connection::Connection;
 use crate::links::End;
 use crate::node::EVENTS;
 use crate::outgoing::Outgoing;
-use crate::subscription::{Subscription, WantedSubscription};
+use crate::subscription::{Sharing, Subscription, WantedSubscription};
 use crate::wanted::{ExchangeAt, Wanted};
 
 /// Where a link to a receiver takes its messages from.
@@ -72,7 +72,7 @@ impl Connection {
         options: &ConsumerOptions,
         scratch: &mut Scratch,
     ) -> Result<(Tap, Map), AmqpError> {
-        let name = self.subscription_name(name, wanted.has("shared"));
+        let name = self.subscription_name(name, Sharing::of(wanted));
         let (wish, binding) =
             WantedSubscription::new(name, (wanted, asked), at, options.filters.as_ref())?;
         let (queue, consumer, is_new) =

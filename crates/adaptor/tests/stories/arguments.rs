@@ -222,7 +222,7 @@ fn a_subscription_that_is_there_is_answered_as_it_is() {
     let mut bench = Bench::new();
     let client = bench.client();
     let mut source = Source::at("amq.topic");
-    source.capabilities = vec!["shared".into()];
+    source.capabilities = vec!["shared".into(), "global".into()];
     source.dynamic_node_properties =
         Some(Map::new().with("qpid.max_count", 5u32).with("qpid.policy_type", "ring"));
     for name in ["sub|1", "sub|2"] {

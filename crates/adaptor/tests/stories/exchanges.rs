@@ -313,11 +313,12 @@ fn a_subscription_is_for_one_receiver_unless_it_is_shared() {
     let refused = subscribe(&mut bench, second, "sole", Source::at("amq.topic"));
     assert_eq!(bench.detach_error(refused).condition, condition::RESOURCE_LOCKED);
     let other = client_named(&mut bench, "other");
-    let shared = || Source { capabilities: vec!["shared".into()], ..Source::at("amq.topic") };
+    let capabilities = ["shared".into(), "global".into()];
+    let shared = || Source { capabilities: capabilities.to_vec(), ..Source::at("amq.topic") };
     let a = subscribe(&mut bench, first, "ours", shared());
     let b = subscribe(&mut bench, other, "ours|2", shared());
     assert_eq!(bench.queue_names(), ["ours", "same_sole"]);
-    assert_eq!(bench.answer(a).source.unwrap().capabilities, ["shared"]);
+    assert_eq!(bench.answer(a).source.unwrap().capabilities, capabilities);
     let sender = bench.sender(second, "amq.topic");
     for number in 0..4 {
         bench.send(sender, &about(&number.to_string()));

@@ -316,3 +316,87 @@ fn a_queue_that_was_no_subscription_is_not_lost_to_one_of_its_name() {
     assert_eq!(bench.texts(link), ["red 0"]);
     assert_eq!(bench.depth("orders"), 2);
 }
+
+/// Whether both of two links get something of what is sent: they do not share a subscription then.
+fn are_apart(bench: &mut Bench, links: [Link; 2]) -> bool {
+    let client = bench.client();
+    publish(bench, client, &["a"]);
+    links.map(|link| bench.texts(link).len()) == [1, 1]
+}
+
+#[test]
+fn a_shared_subscription_is_of_one_container_unless_it_is_global() {
+    for (capabilities, queues) in [
+        (&["topic", "shared"][..], vec!["one_s", "other_s"]),
+        (&["topic", "shared", "global"], vec!["s"]),
+    ] {
+        let mut bench = Bench::new();
+        let links = ["one", "other"].map(|container| {
+            let client = named(&mut bench, container);
+            subscribe(
+                &mut bench,
+                client,
+                "s",
+                with_capabilities(capabilities, Source::at("amq.topic")),
+            )
+        });
+        assert_eq!(bench.queue_names(), queues);
+        assert_eq!(bench.answer(links[0]).source.unwrap().capabilities, capabilities);
+        assert_eq!(are_apart(&mut bench, links), queues.len() == 2);
+    }
+}
+
+#[test]
+fn links_of_one_container_share_a_subscription_over_several_connections() {
+    let mut bench = Bench::new();
+    let links = ["s", "s|2"].map(|name| {
+        let client = named(&mut bench, "one");
+        subscribe(&mut bench, client, name, with_capabilities(&["shared"], Source::at("amq.topic")))
+    });
+    assert_eq!(bench.queue_names(), ["one_s"]);
+    assert!(!are_apart(&mut bench, links));
+}
+
+#[test]
+fn a_subscription_that_does_not_last_is_another_than_one_of_its_name_that_does() {
+    let mut bench = Bench::new();
+    let client = named(&mut bench, "one");
+    let source = || with_capabilities(&["shared"], Source::at("amq.topic"));
+    let lasts = subscribe(&mut bench, client, "s", lasting(source()));
+    let does_not = subscribe(&mut bench, client, "s|volatile1", source());
+    assert_eq!(bench.queue_names(), ["one_s", "one_s|volatile"]);
+    assert!(are_apart(&mut bench, [lasts, does_not]));
+}
+
+#[test]
+fn a_subscription_for_one_link_does_not_become_a_shared_one() {
+    let mut bench = Bench::new();
+    let (client, writer) = (named(&mut bench, "one"), bench.client());
+    let source = || lasting(Source::at("amq.topic"));
+    let link = subscribe(&mut bench, client, "s", source());
+    detach(&mut bench, client, link);
+    publish(&mut bench, writer, &["a"]);
+    let refused = subscribe(&mut bench, client, "s", with_capabilities(&["shared"], source()));
+    let error = bench.detach_error(refused);
+    assert_eq!(error.condition, condition::NOT_ALLOWED);
+    assert!(error.description.unwrap().contains("is not shared"));
+    assert_eq!(bench.depth("one_s"), 1);
+}
+
+#[test]
+fn a_shared_subscription_of_one_container_ends_when_it_is_unsubscribed() {
+    let mut bench = Bench::new();
+    let others = named(&mut bench, "other");
+    let source = |names| lasting(with_capabilities(names, Source::at("amq.topic")));
+    let link = subscribe(&mut bench, others, "s|global", source(&["shared", "global"]));
+    detach(&mut bench, others, link);
+    let client = named(&mut bench, "one");
+    let link = subscribe(&mut bench, client, "s", source(&["shared"]));
+    detach(&mut bench, client, link);
+    for left in [&["s"][..], &[]] {
+        let request = AttachRequest::receiver("s", Source::default(), Target::default().into());
+        let link = bench.attach(client, AttachRequest { source: None, ..request });
+        bench.close_link(link);
+        assert_eq!(bench.queue_names(), left);
+    }
+}

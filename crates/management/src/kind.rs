@@ -86,13 +86,18 @@ pub(crate) static KINDS: [Kind; 8] = [
                 name: "CREATE",
                 doc: "Makes a queue. The body holds any of the attributes marked `create` or \
                       `update`, under either name, in a map of their own called `arguments` if you \
-                      like. 409 if there is one of that name.",
+                      like; null is as if it were not there. 409 if there is one of that name.",
                 perform: |scope, _, request| queue::create(scope, request),
             },
             READ,
             Operation {
                 name: "UPDATE",
-                doc: "Changes attributes marked `update`; they are in force at once.",
+                doc: "Changes attributes marked `update`; they are in force at once. Null takes one \
+                      back, as if it had never been given: it is as usual again (an empty text too, \
+                      where it is the name of a property or an annotation; the lifetime that \
+                      `auto-delete-timeout` implied stays). What is not named stays as it is, but \
+                      what says more of groups or of priorities goes with `shared-msg-group` or \
+                      `priorities`. An attribute has one value, under whichever of its names.",
                 perform: |scope, kind, request| {
                     let queue = queue_of(scope, kind, request)?;
                     queue::update(scope, &queue, request)

@@ -122,6 +122,7 @@ impl Config<'_> {
             }
             Command::AddQueue { name } => {
                 let attributes = declared_arguments(self.options)?;
+                self.expect_values()?;
                 self.management.create(Subject { kind: "queue", name }, attributes)?;
                 say_how_to_name(name);
                 Ok(())
@@ -307,6 +308,17 @@ impl Config<'_> {
             arguments.insert("filter", filter.as_str());
         }
         arguments
+    }
+
+    /// A new queue has nothing that could be taken back.
+    fn expect_values(&self) -> Outcome {
+        let arguments = &self.options.queue.argument;
+        match arguments.iter().find(|argument| !argument.contains('=')) {
+            None => Ok(()),
+            Some(name) => {
+                Err(Failure::option(format!("--argument {name} has no value: {name}=VALUE")))
+            }
+        }
     }
 
     fn extra_arguments(&self) -> Map {

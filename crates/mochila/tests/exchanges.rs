@@ -125,7 +125,7 @@ fn exchanges_are_added_bound_listed_and_deleted() {
     broker.ok("config", "del exchange news");
     broker.ok("config", "add exchange topic news --replicate all --argument x-opt-colour=red");
     broker.ok("config", "add queue other --replicate all --argument x-opt-colour=red");
-    let error = broker.fails("config", "add queue wrong --argument qpid.foo");
+    let error = broker.fails("config", "add queue wrong --argument qpid.foo=1");
     assert!(error.contains("'qpid.foo' is not an argument of a queue"), "{error}");
     assert!(
         broker.fails("config", "add exchange xml x").contains("direct, topic, fanout, headers")

@@ -18,7 +18,8 @@ pub struct Argument {
     pub kind: ArgumentKind,
     /// What it means, in a sentence.
     pub doc: &'static str,
-    write: fn(&mut QueueSettings, Argued),
+    /// Puts it into settings; `None` takes it back, as if it had never been given.
+    write: fn(&mut QueueSettings, Option<Argued>),
     read: fn(&QueueSettings) -> Option<Argued>,
 }
 
@@ -31,7 +32,9 @@ macro_rules! fairshare {
             aliases: &[$alias],
             kind: ArgumentKind::Count,
             doc: concat!("As fairshare, for level ", $level, " alone; 0 is the lowest."),
-            write: |settings, value| settings.fairshare_of[$level] = Some(value.small_number()),
+            write: |settings, value| {
+                settings.fairshare_of[$level] = value.map(Argued::small_number)
+            },
             read: |settings| settings.fairshare_of[$level].map(|turn| Argued::Number(turn.into())),
         }
     };
@@ -46,7 +49,7 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Flag,
         doc: "Asks for a queue that survives a restart. There is none yet: it stays false, with a \
               warning in the log.",
-        write: |settings, value| settings.durable = value.flag(),
+        write: |settings, value| settings.durable = value.is_some_and(Argued::flag),
         read: |settings| Some(Argued::Flag(settings.durable)),
     },
     Argument {
@@ -55,7 +58,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &[],
         kind: ArgumentKind::Flag,
         doc: "Only the connection that uses the queue first may consume from it.",
-        write: |settings, value| settings.exclusive = value.flag(),
+        write: |settings, value| settings.exclusive = value.is_some_and(Argued::flag),
         read: |settings| Some(Argued::Flag(settings.exclusive)),
     },
     Argument {
@@ -64,7 +67,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &["auto_delete", "autodelete"],
         kind: ArgumentKind::Flag,
         doc: "The queue is deleted when nobody uses it any more, or as lifetime-policy says.",
-        write: |settings, value| match (value.flag(), settings.lifetime) {
+        write: |settings, value| match (value.is_some_and(Argued::flag), settings.lifetime) {
             (true, None) => settings.lifetime = Some(LifetimePolicy::DeleteOnNoLinks),
             (true, Some(_)) => {}
             (false, _) => settings.lifetime = None,
@@ -81,7 +84,9 @@ pub static ARGUMENTS: &[Argument] = &[
               on-no-messages (if-empty): when there are no messages and the link that made it is \
               gone, or the last link after there have been messages. The last: when there are \
               neither links nor messages.",
-        write: |settings, value| settings.lifetime = lifetime(value.choice()),
+        write: |settings, value| {
+            settings.lifetime = value.and_then(|value| lifetime(value.choice()))
+        },
         read: |settings| settings.lifetime.map(|policy| Argued::Choice(lifetime_name(policy))),
     },
     Argument {
@@ -91,7 +96,7 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Seconds,
         doc: "How long the queue lives on when its lifetime is over; implies auto-delete.",
         write: |settings, value| {
-            let seconds = value.number();
+            let seconds = value.map_or(0, Argued::number);
             settings.auto_delete_delay_ms = seconds * 1_000;
             if seconds > 0 && settings.lifetime.is_none() {
                 settings.lifetime = Some(LifetimePolicy::DeleteOnNoLinks);
@@ -109,7 +114,7 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Count,
         doc: "The most messages the queue holds, acquired ones included; 0 means no limit. A ring goes \
               beyond this and max-size, up to twice as much, while consumers hold messages.",
-        write: |settings, value| settings.max_count = Some(value.number()),
+        write: |settings, value| settings.max_count = value.map(Argued::number),
         read: |settings| settings.max_count.map(Argued::Number),
     },
     Argument {
@@ -118,7 +123,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &["max-queue-size"],
         kind: ArgumentKind::Bytes,
         doc: "The most bytes of messages the queue holds, acquired ones included; 0 means no limit.",
-        write: |settings, value| settings.max_bytes = Some(value.number()),
+        write: |settings, value| settings.max_bytes = value.map(Argued::number),
         read: |settings| settings.max_bytes.map(Argued::Number),
     },
     Argument {
@@ -129,7 +134,9 @@ pub static ARGUMENTS: &[Argument] = &[
         doc: "At the limit messages are rejected, or their producers are held back, or the oldest \
               that nobody holds are dropped (ring; also when some come back), or the queue deletes \
               itself.",
-        write: |settings, value| settings.limit_policy = limit_policy(value.choice()),
+        write: |settings, value| {
+            settings.limit_policy = value.map(Argued::choice).map(limit_policy).unwrap_or_default();
+        },
         read: |settings| Some(Argued::Choice(settings.limit_policy.name())),
     },
     Argument {
@@ -138,7 +145,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &[],
         kind: ArgumentKind::Count,
         doc: "Above so many messages producers get no credit: 80 % of the limit, never if 0.",
-        write: |settings, value| settings.flow_stop_count = Some(value.number()),
+        write: |settings, value| settings.flow_stop_count = value.map(Argued::number),
         read: |settings| settings.flow_stop_count.map(Argued::Number),
     },
     Argument {
@@ -147,7 +154,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &[],
         kind: ArgumentKind::Count,
         doc: "Below so many messages producers get credit again: 70 % of the limit.",
-        write: |settings, value| settings.flow_resume_count = Some(value.number()),
+        write: |settings, value| settings.flow_resume_count = value.map(Argued::number),
         read: |settings| settings.flow_resume_count.map(Argued::Number),
     },
     Argument {
@@ -156,7 +163,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &[],
         kind: ArgumentKind::Bytes,
         doc: "Above so many bytes producers get no credit: 80 % of the limit, never if 0.",
-        write: |settings, value| settings.flow_stop_bytes = Some(value.number()),
+        write: |settings, value| settings.flow_stop_bytes = value.map(Argued::number),
         read: |settings| settings.flow_stop_bytes.map(Argued::Number),
     },
     Argument {
@@ -165,7 +172,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &[],
         kind: ArgumentKind::Bytes,
         doc: "Below so many bytes producers get credit again: 70 % of the limit.",
-        write: |settings, value| settings.flow_resume_bytes = Some(value.number()),
+        write: |settings, value| settings.flow_resume_bytes = value.map(Argued::number),
         read: |settings| settings.flow_resume_bytes.map(Argued::Number),
     },
     Argument {
@@ -174,7 +181,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &["qpid.alert_count_up", "alert-count-up"],
         kind: ArgumentKind::Count,
         doc: "Operators are told when there are so many messages: 80 % of the limit, never if 0.",
-        write: |settings, value| settings.alert_count = Some(value.number()),
+        write: |settings, value| settings.alert_count = value.map(Argued::number),
         read: |settings| settings.alert_count.map(Argued::Number),
     },
     Argument {
@@ -183,7 +190,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &[],
         kind: ArgumentKind::Count,
         doc: "Operators are told when there are no more than so many messages again: half as many.",
-        write: |settings, value| settings.alert_count_down = Some(value.number()),
+        write: |settings, value| settings.alert_count_down = value.map(Argued::number),
         read: |settings| settings.alert_count_down.map(Argued::Number),
     },
     Argument {
@@ -192,7 +199,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &["qpid.alert_size_up", "alert-size-up"],
         kind: ArgumentKind::Bytes,
         doc: "Operators are told when there are so many bytes: 80 % of the limit, never if 0.",
-        write: |settings, value| settings.alert_bytes = Some(value.number()),
+        write: |settings, value| settings.alert_bytes = value.map(Argued::number),
         read: |settings| settings.alert_bytes.map(Argued::Number),
     },
     Argument {
@@ -201,7 +208,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &[],
         kind: ArgumentKind::Bytes,
         doc: "Operators are told when there are no more than so many bytes again: half as many.",
-        write: |settings, value| settings.alert_bytes_down = Some(value.number()),
+        write: |settings, value| settings.alert_bytes_down = value.map(Argued::number),
         read: |settings| settings.alert_bytes_down.map(Argued::Number),
     },
     Argument {
@@ -211,7 +218,7 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Seconds,
         doc: "Operators are told of a queue that grows once in so long, 60 seconds; what is sooner is \
               told after it.",
-        write: |settings, value| settings.alert_gap_seconds = Some(value.number()),
+        write: |settings, value| settings.alert_gap_seconds = value.map(Argued::number),
         read: |settings| settings.alert_gap_seconds.map(Argued::Number),
     },
     Argument {
@@ -223,7 +230,7 @@ pub static ARGUMENTS: &[Argument] = &[
               is a delivery that is modified with delivery-failed, was settled in a transaction \
               that is rolled back, or was held when its connection broke off; not one that is \
               released, or left by a link or connection that is closed.",
-        write: |settings, value| settings.max_delivery_count = Some(value.number()),
+        write: |settings, value| settings.max_delivery_count = value.map(Argued::number),
         read: |settings| settings.max_delivery_count.map(Argued::Number),
     },
     Argument {
@@ -233,9 +240,7 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Text,
         doc: "The exchange that gets messages which were rejected, had to make room for others, or \
               were left when the queue was deleted.",
-        write: |settings, value| {
-            settings.alternate_exchange = Some(value.text()).filter(|name| !name.is_empty());
-        },
+        write: |settings, value| settings.alternate_exchange = value.and_then(Argued::name),
         read: |settings| settings.alternate_exchange.clone().map(Argued::Name),
     },
     Argument {
@@ -244,16 +249,16 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &[],
         kind: ArgumentKind::Flag,
         doc: "Messages that expire go to the alternate exchange too.",
-        write: |settings, value| settings.buries_expired = value.flag(),
+        write: |settings, value| settings.buries_expired = value.is_some_and(Argued::flag),
         read: |settings| settings.buries_expired.then_some(Argued::Flag(true)),
     },
     Argument {
         name: "qpid.queue_msg_sequence",
         plain: "sequence-key",
         aliases: &[],
-        kind: ArgumentKind::Name,
+        kind: ArgumentKind::Annotation,
         doc: "The annotation (uint) that each message gets with its number in the queue.",
-        write: |settings, value| settings.sequence_key = value.name(),
+        write: |settings, value| settings.sequence_key = value.and_then(Argued::name),
         read: |settings| settings.sequence_key.clone().map(Argued::Name),
     },
     Argument {
@@ -262,7 +267,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &["enable-timestamp"],
         kind: ArgumentKind::Flag,
         doc: "Messages get x-opt-ingress-timestamp: when they came, in nanoseconds (long).",
-        write: |settings, value| settings.ingress_timestamp = Some(value.flag()),
+        write: |settings, value| settings.ingress_timestamp = value.map(Argued::flag),
         read: |settings| settings.ingress_timestamp.map(Argued::Flag),
     },
     Argument {
@@ -274,7 +279,7 @@ pub static ARGUMENTS: &[Argument] = &[
               consumer whose selector does not match the oldest message of a free group gets no later \
               one of it before somebody else has taken that one. A message with group-sequence -1 \
               (as uint 4294967295) is the last of its group: the same name means another one then.",
-        write: |settings, value| settings.shared_groups = value.flag(),
+        write: |settings, value| settings.shared_groups = value.is_some_and(Argued::flag),
         read: |settings| settings.shared_groups.then_some(Argued::Flag(true)),
     },
     Argument {
@@ -284,7 +289,7 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Text,
         doc: "The application property that names a message's group: the property group-id if \
               empty.",
-        write: |settings, value| settings.group_header_key = Some(value.text()),
+        write: |settings, value| settings.group_header_key = value.and_then(Argued::name),
         read: |settings| settings.group_header_key.clone().map(Argued::Name),
     },
     Argument {
@@ -294,7 +299,7 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Text,
         doc: "The group of messages that name none: qpid.no-group unless given; if empty, they \
               are in no group.",
-        write: |settings, value| settings.default_group = Some(value.text()),
+        write: |settings, value| settings.default_group = value.map(Argued::text),
         read: |settings| settings.default_group.clone().map(Argued::Name),
     },
     Argument {
@@ -304,7 +309,7 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Flag,
         doc: "When a consumer joins, the others finish what they hold of their groups, which are \
               then shared out again. Links that desire lost-groups hear which they have lost.",
-        write: |settings, value| settings.rebalances_groups = value.flag(),
+        write: |settings, value| settings.rebalances_groups = value.is_some_and(Argued::flag),
         read: |settings| settings.rebalances_groups.then_some(Argued::Flag(true)),
     },
     Argument {
@@ -313,7 +318,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &["qpid.browse_only"],
         kind: ArgumentKind::Flag,
         doc: "Nobody takes messages out: consumers are shown them, as browsers are.",
-        write: |settings, value| settings.browse_only = value.flag(),
+        write: |settings, value| settings.browse_only = value.is_some_and(Argued::flag),
         read: |settings| settings.browse_only.then_some(Argued::Flag(true)),
     },
     Argument {
@@ -322,7 +327,7 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &[],
         kind: ArgumentKind::Text,
         doc: "A selector: messages that it does not match are accepted and do not enter the queue.",
-        write: |settings, value| settings.filter = value.name(),
+        write: |settings, value| settings.filter = value.and_then(Argued::name),
         read: |settings| settings.filter.clone().map(Argued::Name),
     },
     Argument {
@@ -332,17 +337,17 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Flag,
         doc: "Messages of the connection that the queue belongs to do not enter it; it belongs to \
               one if it is exclusive, or is consumed from exclusively.",
-        write: |settings, value| settings.no_local = value.flag(),
+        write: |settings, value| settings.no_local = value.is_some_and(Argued::flag),
         read: |settings| settings.no_local.then_some(Argued::Flag(true)),
     },
     Argument {
         name: "qpid.last_value_queue_key",
         plain: "last-value-queue-key",
         aliases: &["lvq-key"],
-        kind: ArgumentKind::Text,
+        kind: ArgumentKind::Property,
         doc: "Of messages with the same value of this application property only the last one is \
               kept; those without it are alike.",
-        write: |settings, value| settings.last_value_key = value.name(),
+        write: |settings, value| settings.last_value_key = value.and_then(Argued::name),
         read: |settings| settings.last_value_key.clone().map(Argued::Name),
     },
     Argument {
@@ -352,8 +357,10 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Flag,
         doc: "The same with the property qpid.LVQ_key, unless last-value-queue-key names another.",
         write: |settings, value| {
-            if value.flag() {
+            if value.is_some_and(Argued::flag) {
                 settings.last_value_key.get_or_insert_with(|| LVQ_KEY.into());
+            } else {
+                settings.last_value_key.take_if(|key| **key == *LVQ_KEY);
             }
         },
         read: |_| None,
@@ -364,7 +371,9 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &["x-qpid-priorities"],
         kind: ArgumentKind::Number,
         doc: "Urgent messages are taken first: so many levels of priority, none if 0; messages have no more than 10.",
-        write: |settings, value| settings.priorities = Some(value.number()).filter(|n| *n > 0),
+        write: |settings, value| {
+            settings.priorities = value.map(Argued::number).filter(|levels| *levels > 0);
+        },
         read: |settings| settings.priorities.map(Argued::Number),
     },
     Argument {
@@ -374,7 +383,9 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Count,
         doc: "So many messages of one level are taken one after another while lower levels have \
               messages, any number if 0.",
-        write: |settings, value| settings.fairshare = Some(value.small_number()),
+        write: |settings, value| {
+            settings.fairshare = value.map(Argued::small_number).filter(|turn| *turn > 0);
+        },
         read: |settings| settings.fairshare.map(|turn| Argued::Number(turn.into())),
     },
     fairshare!(0, "qpid.fairshare-0", "fairshare-0", "x-qpid-fairshare-0"),
@@ -390,6 +401,11 @@ pub static ARGUMENTS: &[Argument] = &[
 ];
 
 impl Argument {
+    /// Whether the two are one and the same.
+    pub(super) fn is(&self, other: &Argument) -> bool {
+        self.name == other.name
+    }
+
     /// The argument with this name, whichever of its names it is.
     pub fn named(name: &str) -> Option<&'static Argument> {
         ARGUMENTS.iter().find(|argument| {
@@ -397,15 +413,31 @@ impl Argument {
         })
     }
 
-    /// Puts a value into settings.
-    pub fn set(&self, settings: &mut QueueSettings, value: &Value) -> Result<(), SettingsError> {
-        let argued = self.kind.parse(value).ok_or_else(|| SettingsError::InvalidValue {
-            name: self.name,
-            expected: self.kind.to_string(),
-            found: describe(value),
-        })?;
-        (self.write)(settings, argued);
+    /// What a value says; `None` if it is null, which takes back what was said before.
+    pub(super) fn parse(&self, value: &Value) -> Result<Option<Argued>, SettingsError> {
+        match value {
+            Value::Null => Ok(None),
+            value => self.kind.parse(value).map(Some).ok_or_else(|| self.invalid(describe(value))),
+        }
+    }
+
+    /// Puts a value into settings. The empty text takes back the name of a property or annotation
+    /// that is there; where there is none it is one that no message can have.
+    pub(super) fn put(
+        &self,
+        settings: &mut QueueSettings,
+        value: Option<Argued>,
+    ) -> Result<(), SettingsError> {
+        let is_empty = value.as_ref().is_some_and(Argued::is_empty);
+        if is_empty && self.kind.is_of_messages() && (self.read)(settings).is_none() {
+            return Err(self.invalid("''".to_owned()));
+        }
+        (self.write)(settings, value);
         Ok(())
+    }
+
+    fn invalid(&self, found: String) -> SettingsError {
+        SettingsError::InvalidValue { name: self.name, expected: self.kind.to_string(), found }
     }
 
     /// The value that settings have; `None` if it is left to the defaults.

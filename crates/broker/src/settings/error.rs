@@ -24,6 +24,13 @@ pub enum SettingsError {
         /// What it was given.
         found: String,
     },
+    /// One argument is given twice, and each time says something else.
+    Twice {
+        /// The name it is given under.
+        name: String,
+        /// The name it is given under the other time.
+        other: String,
+    },
     /// One argument means nothing without the other.
     Incomplete {
         /// The one that is there.
@@ -65,6 +72,12 @@ impl fmt::Display for SettingsError {
             }
             SettingsError::InvalidValue { name, expected, found } => {
                 write!(f, "{name} takes {expected}, not {found}")
+            }
+            SettingsError::Twice { name, other } if name == other => {
+                write!(f, "{name} is given twice, with different values")
+            }
+            SettingsError::Twice { name, other } => {
+                write!(f, "{name} and {other} are the same argument, and have different values")
             }
             SettingsError::Incomplete { name, needs } => {
                 write!(f, "{name} means nothing without {needs}")

@@ -51,7 +51,8 @@ impl Argument {
             ArgumentKind::Flag if self.name != LAST_VALUE_QUEUE => Some(Value::Bool(false)),
             ArgumentKind::Flag
             | ArgumentKind::Choice(_)
-            | ArgumentKind::Name
+            | ArgumentKind::Annotation
+            | ArgumentKind::Property
             | ArgumentKind::Text => None,
         })
     }

@@ -41,8 +41,9 @@ impl Naming {
     pub(crate) fn of_groups(settings: &QueueSettings) -> Result<Option<Naming>, SettingsError> {
         if !settings.shared_groups {
             let details = [
-                ("qpid.group_header_key", settings.group_header_key.is_some()),
-                ("qpid.default-message-group", settings.default_group.is_some()),
+                ("qpid.group_header_key", is_name(settings.group_header_key.as_deref())),
+                // Without groups no message is in one, which is what the empty text asks for.
+                ("qpid.default-message-group", is_name(settings.default_group.as_deref())),
                 ("qpid.group_rebalance", settings.rebalances_groups),
             ];
             return match details.into_iter().find(|(_, is_asked)| *is_asked) {
@@ -86,6 +87,10 @@ impl Naming {
     pub(crate) fn names_like(&self, other: &Naming) -> bool {
         self.source == other.source && self.default == other.default
     }
+}
+
+fn is_name(name: Option<&str>) -> bool {
+    name.is_some_and(|name| !name.is_empty())
 }
 
 /// The group of messages that name none, as in Qpid.

@@ -18,10 +18,11 @@ pub(crate) type Turns = [u32; PRIORITIES];
 impl Priorities {
     /// The levels that settings ask for, if any, or why they make no sense.
     pub(crate) fn of(settings: &QueueSettings) -> Result<Option<Priorities>, SettingsError> {
-        let explicit = settings.fairshare_of.iter().position(Option::is_some);
         let asked = settings.priorities.unwrap_or(0);
         if asked == 0 {
-            if settings.fairshare.is_some() || explicit.is_some() {
+            // A turn of any number of messages is what there is without levels.
+            let is_turn = |turn: &Option<u32>| turn.is_some_and(|turn| turn > 0);
+            if is_turn(&settings.fairshare) || settings.fairshare_of.iter().any(is_turn) {
                 return Err(SettingsError::Incomplete {
                     name: "qpid.fairshare",
                     needs: "qpid.priorities",

@@ -20,8 +20,10 @@ pub enum ArgumentKind {
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A name in ASCII.
-    Name,
+    /// The name of an annotation of messages, in ASCII.
+    Annotation,
+    /// The name of an application property of messages.
+    Property,
     /// Any text.
     Text,
 }
@@ -50,9 +52,16 @@ impl ArgumentKind {
                 let known = |known: &&&str| same_word(known, word);
                 words.iter().find(known).map(|word| Argued::Choice(word))
             }
-            ArgumentKind::Name => name(value).map(Argued::Name),
-            ArgumentKind::Text => value.as_str().map(|text| Argued::Name(text.into())),
+            ArgumentKind::Annotation => name(value).map(Argued::Name),
+            ArgumentKind::Property | ArgumentKind::Text => {
+                value.as_str().map(|text| Argued::Name(text.into()))
+            }
         }
+    }
+
+    /// Whether it is the name of something that messages have.
+    pub const fn is_of_messages(self) -> bool {
+        matches!(self, ArgumentKind::Annotation | ArgumentKind::Property)
     }
 }
 
@@ -65,7 +74,8 @@ impl fmt::Display for ArgumentKind {
             ArgumentKind::Seconds => f.write_str("a number of seconds"),
             ArgumentKind::Flag => f.write_str("true or false"),
             ArgumentKind::Choice(words) => write!(f, "one of {}", words.join(", ")),
-            ArgumentKind::Name => f.write_str("a name in ASCII"),
+            ArgumentKind::Annotation => f.write_str("a name in ASCII"),
+            ArgumentKind::Property => f.write_str("the name of a property"),
             ArgumentKind::Text => f.write_str("text"),
         }
     }
@@ -84,6 +94,10 @@ impl Argued {
     /// A number that is never so large that it matters how large it is.
     pub(super) fn small_number(self) -> u32 {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Argued::Name(name) if name.is_empty())
     }
 
     pub(super) fn flag(self) -> bool {

@@ -11,3 +11,4 @@ mod moving;
 mod queries;
 mod queues;
 mod standing;
+mod updates;

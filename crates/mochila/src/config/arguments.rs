@@ -115,9 +115,13 @@ pub(super) fn declared_arguments(options: &Options) -> Outcome<Map> {
             attributes.insert(number.argument, value);
         }
     }
-    let policy = flags.limit_policy.as_deref().filter(|policy| *policy != "none");
+    match flags.limit_policy.as_deref() {
+        None => {}
+        // As if none had been given, which an update takes back.
+        Some("none") => drop(attributes.insert(POLICY, Value::Null)),
+        Some(policy) => drop(attributes.insert(POLICY, policy.replace('-', "_"))),
+    }
     let texts = [
-        (POLICY, policy.map(|policy| policy.replace('-', "_"))),
         (LVQ_KEY, flags.lvq_key.clone()),
         (GROUP_HEADER, flags.group_header.clone()),
         ("alternate-exchange", options.alternate_exchange.clone()),
@@ -241,6 +245,13 @@ mod tests {
             declared_arguments(&options("config add queue q --durable --file-count 3")).unwrap();
         assert_eq!(attributes.get("qpid.file_count"), Some(&Value::Ulong(3)));
         assert_eq!(attributes.get("durable"), Some(&Value::Bool(true)));
+    }
+
+    #[test]
+    fn no_policy_is_as_if_none_had_been_given() {
+        let line = "config update queue q --argument qpid.policy_type=ring --limit-policy=none";
+        let attributes = declared_arguments(&options(line)).unwrap();
+        assert_eq!(attributes, Map([(POLICY.into(), Value::Null)].into_iter().collect()));
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub(crate) struct QueueFlags {
     #[arg(long, value_name = "n")]
     pub(crate) max_queue_count: Option<u64>,
     /// What happens when the queue's limit is reached; ring never drops what is being consumed, so
-    /// ring-strict is the same
+    /// ring-strict is the same, and none is reject, which is the usual thing
     #[arg(long, value_name = "policy", value_parser = ["none", "reject", "block", "ring", "ring-strict", "self-destruct"])]
     pub(crate) limit_policy: Option<String>,
     /// Last value queue key
@@ -120,7 +120,7 @@ pub(crate) struct QueueFlags {
     /// Allow message group consumption across multiple consumers
     #[arg(long)]
     pub(crate) shared_groups: bool,
-    /// A key-value pair to add to the arguments
+    /// A key-value pair to add to the arguments; NAME alone, in an update, takes back what was set
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) argument: Vec<String>,
 }

@@ -81,6 +81,41 @@ fn the_limits_of_a_queue_are_changed_while_it_is_in_use() {
 }
 
 #[test]
+fn what_was_set_is_taken_back() {
+    let broker = Broker::start();
+    let arguments = || {
+        let listed = broker.ok("config queues q");
+        let row = listed.lines().nth(2).unwrap_or_default();
+        row.strip_prefix('q').unwrap_or(row).trim().to_owned()
+    };
+    broker.ok("config add queue q --limit-policy=ring --max-queue-count=5 --flow-stop-count=4");
+    broker.ok("config update queue q --limit-policy=none");
+    assert_eq!(arguments(), "--max-queue-count=5 --flow-stop-count=4");
+    let failure = broker.fails("config update queue q --max-queue-count=3");
+    assert!(failure.contains("must not be larger"), "{failure}");
+    broker.ok("config update queue q --max-queue-count=3 --argument qpid.flow_stop_count");
+    assert_eq!(arguments(), "--max-queue-count=3");
+    broker.ok("config update queue q --argument max-count --lvq-key=");
+    assert_eq!(arguments(), "");
+    broker.ok("config update queue q --shared-groups --group-header=colour");
+    broker.ok("config update queue q --argument qpid.shared_msg_group=0");
+    assert_eq!(arguments(), "");
+}
+
+#[test]
+fn a_queue_is_not_made_with_a_key_or_a_value_that_is_nothing() {
+    let broker = Broker::start();
+    for (line, words) in [
+        ("--lvq-key=", "qpid.last_value_queue_key takes the name of a property, not ''"),
+        ("--argument sequence-key=", "qpid.queue_msg_sequence takes a name in ASCII, not ''"),
+        ("--argument sequence-key", "--argument sequence-key has no value"),
+    ] {
+        let failure = broker.fails(&format!("config add queue q {line}"));
+        assert!(failure.contains(words), "{failure}");
+    }
+}
+
+#[test]
 fn the_groups_of_a_queue_are_shown_with_it() {
     let broker = Broker::start();
     broker.ok("config add queue q --group-header=colour --shared-groups");

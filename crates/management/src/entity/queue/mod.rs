@@ -202,7 +202,10 @@ fn value_type(kind: ArgumentKind) -> &'static str {
         | ArgumentKind::Bytes
         | ArgumentKind::Seconds => "ulong",
         ArgumentKind::Flag => "boolean",
-        ArgumentKind::Choice(_) | ArgumentKind::Name | ArgumentKind::Text => "string",
+        ArgumentKind::Choice(_)
+        | ArgumentKind::Annotation
+        | ArgumentKind::Property
+        | ArgumentKind::Text => "string",
     }
 }
 

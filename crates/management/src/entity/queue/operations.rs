@@ -28,7 +28,8 @@ pub(crate) fn update(
     queue: &Arc<SharedQueue>,
     request: &Request,
 ) -> Result<Answer, Error> {
-    let arguments = arguments(request)?;
+    let mut arguments = arguments(request)?;
+    take_back_empty(&mut arguments);
     let before = queue.settings();
     let after =
         before.clone().with_arguments(&arguments).map_err(|error| queue_error(&error.into()))?;
@@ -149,26 +150,34 @@ pub(crate) fn redirect(
     Ok(Answer { wakeups, ..Answer::done(Map::new()) })
 }
 
-/// The arguments in a body; those in a map called `arguments` too.
+/// The arguments in a body; those in a map called `arguments` too. What stands there twice stays so:
+/// whoever reads them says whether that makes sense.
 fn arguments(request: &Request) -> Result<Map, Error> {
     let mut arguments = Map::new();
     for (key, value) in request.body() {
         match (key, value) {
-            ("name" | "type" | "identity", _) | ("arguments" | "autoDelete", Value::Null) => {}
-            (key, Value::Null) if Argument::named(key).is_some() => {}
-            ("autoDelete", value) => {
-                arguments.insert("auto-delete", value.clone());
-            }
+            ("name" | "type" | "identity", _) | ("arguments", Value::Null) => {}
             ("arguments", Value::Map(nested)) => {
                 arguments.0.extend(nested.iter().map(|(k, v)| (k.clone(), v.clone())));
             }
             ("arguments", _) => return Err(Error::bad_request("'arguments' has to be a map")),
-            (key, value) => {
-                arguments.insert(key, value.clone());
-            }
+            ("autoDelete", value) => arguments.0.push(("auto-delete".into(), value.clone())),
+            (key, value) => arguments.0.push((key.into(), value.clone())),
         }
     }
     Ok(arguments)
+}
+
+/// Has the empty text take back the name of a property or an annotation, also where there is none.
+fn take_back_empty(arguments: &mut Map) {
+    for (key, value) in &mut arguments.0 {
+        let argument = key.as_str().and_then(Argument::named);
+        if argument.is_some_and(|argument| argument.kind.is_of_messages())
+            && value.as_str() == Some("")
+        {
+            *value = Value::Null;
+        }
+    }
 }
 
 fn queue_error(error: &QueueError) -> Error {

@@ -202,7 +202,7 @@ impl Config<'_> {
     fn queues(&mut self, filter: &str) -> Outcome {
         let queues = named(self.management.query("queue")?, filter);
         if queues.is_empty() {
-            return Err(Failure::silent());
+            return Err(none_found("queue", filter));
         }
         if self.options.recursive {
             let bindings = self.management.query("binding").unwrap_or_default();
@@ -218,7 +218,7 @@ impl Config<'_> {
             exchanges.retain(|exchange| !exchange.text("name").is_empty());
         }
         if exchanges.is_empty() {
-            return Err(Failure::silent());
+            return Err(none_found("exchange", filter));
         }
         if self.options.recursive {
             let bindings = self.management.query("binding")?;
@@ -409,6 +409,14 @@ fn count_of(word: &str) -> Outcome<u64> {
 fn named(mut entities: Vec<Entity>, filter: &str) -> Vec<Entity> {
     entities.retain(|entity| entity.text("name").contains(filter));
     entities
+}
+
+fn none_found(kind: &str, filter: &str) -> Failure {
+    let detail = match filter {
+        "" => format!("there is no {kind}"),
+        filter => format!("there is no {kind} with '{}' in its name", filter.escape_debug()),
+    };
+    Failure::new("NotFound", detail)
 }
 
 /// The broker itself; there is one, and it needs no name.

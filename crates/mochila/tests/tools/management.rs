@@ -26,8 +26,9 @@ fn queues_are_added_listed_counted_and_deleted() {
     broker.ok("config del queue q2");
     broker.ok("send -a q1");
     broker.ok("config del queue q1 --force");
-    let none = broker.run("config queues");
-    assert!(!none.success && none.stdout.is_empty() && none.stderr.is_empty());
+    assert_eq!(broker.fails("config queues"), "Failed: NotFound: there is no queue\n");
+    let none = "Failed: NotFound: there is no exchange with 'nowhere' in its name\n";
+    assert_eq!(broker.fails("config exchanges nowhere"), none);
 }
 
 #[test]

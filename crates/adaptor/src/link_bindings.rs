@@ -72,8 +72,8 @@ impl<'a> LinkBinding<'a> {
     fn of(value: &'a Value) -> Result<LinkBinding<'a>, AmqpError> {
         let map = value.as_map().ok_or_else(|| wrong("it has to be a list of maps"))?;
         let mut binding = LinkBinding::default();
-        for (name, value) in map.iter() {
-            let name = name.as_str().unwrap_or_default();
+        for (key, value) in map.iter() {
+            let name = key.as_str().unwrap_or_default();
             let text = || value.as_str().ok_or_else(|| wrong(&format!("{name} has to be text")));
             match name {
                 "exchange" => binding.exchange = Some(text()?),
@@ -83,7 +83,12 @@ impl<'a> LinkBinding<'a> {
                     let map = value.as_map().ok_or_else(|| wrong("arguments have to be a map"))?;
                     binding.arguments = map.clone();
                 }
-                _ => return Err(wrong("a binding has exchange, queue, key and arguments")),
+                _ => {
+                    let key = key.as_str().map_or_else(|| key.to_string(), quoted);
+                    let text =
+                        format!("a binding has exchange, queue, key and arguments, not {key}");
+                    return Err(wrong(&text));
+                }
             }
         }
         Ok(binding)
@@ -154,6 +159,10 @@ fn shown(bound: &ScopedBinding) -> Option<Value> {
         .with("key", binding.key())
         .with("arguments", binding.arguments().clone());
     Some(map.into())
+}
+
+fn quoted(name: &str) -> String {
+    format!("'{}'", name.escape_debug())
 }
 
 fn wrong(reason: &str) -> AmqpError {

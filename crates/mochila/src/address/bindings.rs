@@ -17,8 +17,19 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    /// The bindings in the section of an address string with this name, `node` or `link`.
-    pub(super) fn all_of(section: &Map) -> Outcome<Vec<Self>> {
+    /// The bindings in the section `node` of an address string. A node is a queue or an exchange, and
+    /// not bound to itself.
+    pub(super) fn of_node(section: &Map) -> Outcome<Vec<Self>> {
+        let bindings = Self::of_link(section)?;
+        if bindings.iter().any(|binding| binding.exchange.is_none() && binding.queue.is_none()) {
+            return Err(Failure::address("A binding must specify exchange or queue"));
+        }
+        Ok(bindings)
+    }
+
+    /// Those in the section `link`. A link from an exchange has a queue too, so that a key is enough;
+    /// what else has to be named says the broker.
+    pub(super) fn of_link(section: &Map) -> Outcome<Vec<Self>> {
         match section.get("x-bindings") {
             None => Ok(Vec::new()),
             Some(Value::List(bindings)) => bindings.iter().map(Self::read).collect(),
@@ -42,9 +53,6 @@ impl Binding {
                     return Err(Failure::address(format!("Unrecognised option: {name}")));
                 }
             }
-        }
-        if binding.exchange.is_none() && binding.queue.is_none() {
-            return Err(Failure::address("A binding must specify exchange or queue"));
         }
         Ok(binding)
     }

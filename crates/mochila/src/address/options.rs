@@ -136,7 +136,7 @@ impl Node {
                 Some(one) => vec![symbol(one)?],
             },
             properties,
-            bindings: Binding::all_of(map)?,
+            bindings: Binding::of_node(map)?,
         })
     }
 
@@ -218,7 +218,7 @@ impl Link {
             },
             sender_source: text("sender-source"),
             receiver_target: text("receiver-target"),
-            bindings: Binding::all_of(map)?,
+            bindings: Binding::of_link(map)?,
         })
     }
 

@@ -392,7 +392,7 @@ mod tests {
         for (text, expected) in [
             ("q; {delete: always}", "Delete policies not supported over AMQP 1.0."),
             ("q; {node: {x-bindings: {}}}", "x-bindings must be a list"),
-            ("q; {link: {x-bindings: [{key: k}]}}", "A binding must specify exchange or queue"),
+            ("q; {node: {x-bindings: [{key: k}]}}", "A binding must specify exchange or queue"),
             ("q; {link: {x-bindings: [{shoe: 1}]}}", "Unrecognised option: shoe"),
             ("q; {link: {x-subscribe: {}}}", "Link scoped x-subscribe element not supported"),
             ("q; {create: sometimes}", "Invalid value for create"),

@@ -49,7 +49,8 @@ queue-patterns = [\"jobs\", \"recent.*;max-count=1000,limit-policy=ring\"]
 ```
 
 An option wins over the file. An unknown key or a wrong value is an error that names the line.
-Sizes are bytes, or have a unit: `100K`, `512MiB`, `2G` (powers of 1024).
+Sizes are bytes, or have a unit: `100K`, `512MiB`, `2G` (powers of 1024). Where a list of texts is
+expected, one text stands for a list of it alone.
 
 This page is made from the table in `crates/server/src/config/table.rs`; a test compares the two.
 

@@ -1,6 +1,6 @@
 //! The configuration file.
 
-use super::table::{SETTINGS, Setting};
+use super::table::{SETTINGS, Setting, Takes};
 use super::{Config, ConfigError};
 use std::ops::Range;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn apply_text(config: &mut Config, text: &str) -> Result<(), Fault> {
         let Some(setting) = Setting::find(name) else {
             return Err(Fault { at: key.span(), message: unknown(name) });
         };
-        values(value)
+        values(setting, value)
             .and_then(|values| (setting.set)(config, &values))
             .map_err(|message| Fault { at: value.span(), message: format!("{name}: {message}") })?;
     }
@@ -44,11 +44,23 @@ fn apply_text(config: &mut Config, text: &str) -> Result<(), Fault> {
 const HINT: &str = "a line is `key = value`, texts stand in quotes, yes and no are true and false";
 
 /// The values of a key, as they would be written on the command line.
-fn values(value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, String> {
+fn values(setting: &Setting, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, String> {
     let value = value.get_ref();
     match value {
+        DeValue::Array(array) if matches!(setting.takes, Takes::Many(_)) => {
+            array.iter().map(|value| text(value.get_ref())).collect()
+        }
+        _ if matches!(setting.takes, Takes::Many(_)) => Ok(vec![text(value)?]),
         DeValue::Array(array) => array.iter().map(|value| scalar(value.get_ref())).collect(),
         _ => Ok(vec![scalar(value)?]),
+    }
+}
+
+/// A list is of texts, or one text, which stands for a list of it alone.
+fn text(value: &DeValue<'_>) -> Result<String, String> {
+    match value {
+        DeValue::String(text) => Ok(text.to_string()),
+        _ => Err("must be a list of texts, or one text".into()),
     }
 }
 
@@ -60,7 +72,7 @@ fn scalar(value: &DeValue<'_>) -> Result<String, String> {
         DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
             .map(|number| number.to_string())
             .map_err(|error| error.to_string()),
-        _ => Err("must be a text, a number, true or false, or a list of texts".into()),
+        _ => Err("must be a text, a number, true or false".into()),
     }
 }
 
@@ -137,6 +149,11 @@ mod tests {
     }
 
     #[test]
+    fn one_text_is_a_list_of_it_alone() {
+        assert_eq!(read("queue-patterns = \"a.*\"\n").unwrap().queue_patterns, ["a.*"]);
+    }
+
+    #[test]
     fn an_unknown_key_is_named_with_its_line_and_the_likely_right_one() {
         let text = complaint("port = 1\n\nworker-thread = 3\n");
         assert_eq!(text, ":3: unknown key `worker-thread`; did you mean `worker-threads`?");
@@ -148,6 +165,9 @@ mod tests {
     fn a_wrong_value_is_named_with_its_line() {
         assert_eq!(complaint("\nport = 99999\n"), ":2: port: `99999` is out of range");
         assert!(complaint("auth = 1.5\n").starts_with(":1: auth: must be a text"));
+        let no_texts = ":1: queue-patterns: must be a list of texts, or one text";
+        assert_eq!(complaint("queue-patterns = [\"a.*\", 5]"), no_texts);
+        assert_eq!(complaint("queue-patterns = 5"), no_texts);
         assert!(complaint("port = [1, 2]").contains("takes one value, not 2"));
     }
 

@@ -99,9 +99,10 @@ impl Connection {
         discharge: &Discharge,
         scratch: &mut Scratch,
     ) -> Result<DeliveryState, AmqpError> {
-        let id = self.transactions.find(&discharge.txn_id);
-        let own = id.filter(|id| self.transactions.control(*id) == Some(sender.link));
-        let id = own.ok_or_else(refusal::no_transaction)?;
+        let id = self.transactions.find(&discharge.txn_id).ok_or_else(refusal::no_transaction)?;
+        if self.transactions.control(id) != Some(sender.link) {
+            return Err(refusal::not_this_control_link());
+        }
         let (transactions, ends) = self.transactions(scratch);
         let fault = match discharge.fail {
             // Whatever has happened to it, it has failed now, as it was asked to.

@@ -21,6 +21,13 @@ pub(crate) fn no_transaction() -> AmqpError {
     refusal(condition::TRANSACTION_UNKNOWN_ID, text)
 }
 
+/// A transaction that is to end by another link to a coordinator than has declared it.
+pub(crate) fn not_this_control_link() -> AmqpError {
+    let text =
+        "the transaction belongs to another link of this connection: the one that declared it";
+    refusal(condition::TRANSACTION_UNKNOWN_ID, text)
+}
+
 /// A message in the name of somebody else.
 pub(crate) fn not_this_user(user: &str) -> AmqpError {
     let text = format!("the message has the user id of another user than '{user}', who sends it");

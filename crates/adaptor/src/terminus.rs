@@ -8,7 +8,7 @@ use mochila_engine::LinkId;
 use mochila_management::{Direction, LinkRecord};
 use mochila_wire::performative::{Attach, Role, SenderSettleMode};
 use mochila_wire::terminus::TerminusExpiryPolicy;
-use mochila_wire::{AmqpError, Now, Source, Target, TargetArchetype};
+use mochila_wire::{AmqpError, Now, Source, Target, TargetArchetype, condition};
 
 use crate::connection::Connection;
 use crate::credit::Credit;
@@ -230,6 +230,10 @@ impl Connection {
         let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
         let destination = match asked.address.as_deref() {
             Some(MANAGEMENT) if !asked.dynamic => Destination::Management,
+            Some(EVENTS) if !asked.dynamic => {
+                let text = format!("nothing can be sent to '{EVENTS}': it is where the node tells");
+                return Err(refusal::refusal(condition::NOT_ALLOWED, text));
+            }
             None | Some("") if !asked.dynamic => Destination::Anonymous(<_>::default()),
             _ => {
                 let wanted = Wanted::of_target(asked, self.record.user());

@@ -114,12 +114,17 @@ impl fmt::Display for QueueError {
             }
             QueueError::Deleted { name } => write!(f, "queue '{name}' has been deleted"),
             QueueError::Locked { name, reason } => write!(f, "queue '{name}' is locked: {reason}"),
-            QueueError::InUse { name, consumers, producers } => write!(
-                f,
-                "queue '{name}' is in use by {consumers} consumers and {producers} producers"
-            ),
+            QueueError::InUse { name, consumers, producers } => {
+                let of = |number: &u64, one: &str| match number {
+                    1 => format!("1 {one}"),
+                    number => format!("{number} {one}s"),
+                };
+                let (consumers, producers) = (of(consumers, "consumer"), of(producers, "producer"));
+                write!(f, "queue '{name}' is in use by {consumers} and {producers}")
+            }
             QueueError::NotEmpty { name, messages } => {
-                write!(f, "queue '{name}' is not empty: it holds {messages} messages")
+                let noun = if *messages == 1 { "message" } else { "messages" };
+                write!(f, "queue '{name}' is not empty: it holds {messages} {noun}")
             }
             QueueError::CannotRedirect { name, reason } => {
                 write!(f, "queue '{name}' cannot be redirected: {reason}")

@@ -187,7 +187,9 @@ fn another_controller_cannot_discharge_a_transaction() {
     let (controller, other) = (bench.controller(client), bench.controller(client));
     let id = bench.declare(controller);
     let answer = bench.discharge(other, &id, false);
-    assert_eq!(why(&answer).condition, condition::TRANSACTION_UNKNOWN_ID);
+    let error = why(&answer);
+    assert_eq!(error.condition, condition::TRANSACTION_UNKNOWN_ID);
+    assert!(error.description.as_deref().unwrap_or_default().contains("belongs to another link"));
     bench.commit(controller, &id);
 }
 

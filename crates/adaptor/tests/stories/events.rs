@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, text};
 use mochila_broker::settings::LimitPolicy;
-use mochila_wire::Value;
+use mochila_wire::{Value, condition};
 
 /// What a receiver has heard: the events and what they are about.
 fn heard(bench: &mut Bench, link: crate::bench::Link) -> Vec<(String, String)> {
@@ -17,6 +17,16 @@ fn heard(bench: &mut Bench, link: crate::bench::Link) -> Vec<(String, String)> {
         (text("event"), text("queue"))
     };
     got.iter().map(story).collect()
+}
+
+#[test]
+fn nobody_can_send_to_where_the_node_tells() {
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let sender = bench.sender(client, "$events");
+    let error = bench.detach_error(sender);
+    assert_eq!(error.condition, condition::NOT_ALLOWED);
+    assert!(error.description.unwrap_or_default().contains("nothing can be sent to '$events'"));
 }
 
 #[test]

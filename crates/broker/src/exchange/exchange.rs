@@ -395,7 +395,8 @@ impl Exchange {
         let in_use = |by: String| ExchangeError::InUse { name: self.name.to_string(), by };
         let uses = self.alternate_uses.load(Ordering::Relaxed);
         if uses > 0 {
-            return Err(in_use(format!("{uses} that have it as their alternate exchange")));
+            let who = if uses == 1 { "queue or exchange has" } else { "queues or exchanges have" };
+            return Err(in_use(format!("others: {uses} {who} it as alternate exchange")));
         }
         let publishers = lock(&self.links).publishers();
         let mut bindings = lock(&self.bindings);

@@ -165,7 +165,7 @@ fn a_queue_in_use_is_deleted_only_by_who_does_not_mind_and_its_links_are_told() 
     desk.subscribe(&queue, &bell, 3);
     let delete = || ask("DELETE").kind("queue").name("q");
     let told = desk.tell(delete().property("if_unused", true));
-    assert_eq!(told.outcome(), (409, "queue 'q' is in use by 1 consumers and 0 producers"));
+    assert_eq!(told.outcome(), (409, "queue 'q' is in use by 1 consumer and 0 producers"));
     assert_eq!(desk.tell(delete()).status, 204);
     assert_eq!(*bell.keys.lock().unwrap(), [3]);
 }

@@ -99,7 +99,11 @@ pub(crate) fn reroute(
     let name = match (named, request.flag("useAltExchange")?) {
         (Some(name), false) => name.to_owned(),
         (None, true) => alternate(queue)?,
-        _ => {
+        (Some(_), true) => {
+            let text = "REROUTE takes only one of 'exchange' and 'useAltExchange' true, not both";
+            return Err(Error::bad_request(text));
+        }
+        (None, false) => {
             let text =
                 "REROUTE needs the name of an exchange, 'exchange', or 'useAltExchange' true";
             return Err(Error::bad_request(text));

@@ -1,7 +1,7 @@
 //! Which names become queues when they are used first, and what these queues are like.
 
 use mochila_broker::{Pattern, QueueSettings};
-use mochila_wire::{Map, Value};
+use mochila_wire::Map;
 
 use crate::config::{Config, ConfigError};
 
@@ -28,7 +28,8 @@ fn read(text: &str) -> Result<Pattern, ConfigError> {
         let Some((name, value)) = argument.split_once('=') else {
             return Err(wrong(format!("'{}' is not ARGUMENT=VALUE", argument.escape_debug())));
         };
-        arguments.insert(name.trim(), Value::from(value.trim()));
+        // One that is there twice is for the settings to judge.
+        arguments.0.push((name.trim().into(), value.trim().into()));
     }
     let settings = QueueSettings::from_arguments(&arguments);
     Ok(Pattern::new(pattern.trim(), settings.map_err(|error| wrong(error.to_string()))?))
@@ -71,6 +72,7 @@ mod tests {
             ("a;max-cuont=1", "'max-cuont' is not an argument of a queue"),
             ("a;max-count=many", "takes a number of messages, not 'many'"),
             ("a;ring", "'ring' is not ARGUMENT=VALUE"),
+            ("a;max-count=1,qpid.max_count=2", "max_count"),
         ] {
             let error = of_texts(&["b", text]).unwrap_err();
             assert!(error.contains(&format!("queue-patterns: '{text}': ")), "{error}");

@@ -65,7 +65,10 @@ impl Connection {
                     return self.detach_with(now, transfer.link, error, scratch);
                 };
                 let incoming = self.links.incoming(transfer.link);
-                had_credit &= incoming.is_some_and(|it| !it.credit.is_at_limit);
+                // That credit was for the transaction which fills the queue. Another one that is begun
+                // with it is not to blame.
+                let is_at_limit = incoming.is_none_or(|it| it.credit.is_at_limit);
+                had_credit &= !(is_at_limit && self.transactions.has_brought(id));
                 Some(id)
             }
             _ => None,

@@ -189,6 +189,11 @@ impl Transactions {
         })
     }
 
+    /// Whether a transaction has brought messages, wherever to.
+    pub(crate) fn has_brought(&mut self, id: TransactionId) -> bool {
+        self.live(id).is_some_and(|transaction| transaction.has_brought())
+    }
+
     /// Why a transaction cannot succeed any more, if so.
     pub(crate) fn fault(&self, id: TransactionId) -> Option<&Fault> {
         match &self.works.get(&id)?.state {

@@ -124,6 +124,27 @@ fn a_transaction_waits_at_the_limit_for_what_a_consumer_is_about_to_settle() {
 }
 
 #[test]
+fn the_credit_that_the_last_transaction_left_is_good_for_the_next_one() {
+    let mut bench = small_queue("q");
+    let client = bench.client();
+    let sender = bench.sender(client, "q");
+    let (controller, id) = begin(&mut bench, client);
+    assert_eq!(send_all(&mut bench, sender, &id, 10), 10);
+    assert_eq!(bench.credit(sender), 1, "to be told if that was not all");
+    bench.commit(controller, &id);
+    bench.states(sender);
+    let id = bench.declare(controller);
+    assert_eq!(send_all(&mut bench, sender, &id, 10), 1, "it was under way");
+    assert_eq!(bench.states(sender), [accepted(&id)]);
+    let receiver = bench.receiver(client, "q", 100);
+    let got = bench.got(receiver);
+    bench.accept(&got);
+    assert_eq!(send_all(&mut bench, sender, &id, 9), 9);
+    bench.commit(controller, &id);
+    assert_eq!(bench.depth("q"), 10);
+}
+
+#[test]
 fn two_transactions_do_not_wait_for_each_other() {
     let mut bench = small_queue("q");
     let clients = [bench.client(), bench.client()];

@@ -85,6 +85,11 @@ impl Transaction {
         Some(self.began_ms).filter(|began_ms| *began_ms != u64::MAX)
     }
 
+    /// Whether it has brought messages, wherever to.
+    pub fn has_brought(&self) -> bool {
+        self.parts.iter().any(|part| !part.posts.is_empty())
+    }
+
     /// Whether it has brought messages to this queue, which keeps room for them.
     pub fn has_room_at(&self, queue: &Arc<SharedQueue>) -> bool {
         let here = |part: &&Part| Arc::ptr_eq(&part.queue, queue);

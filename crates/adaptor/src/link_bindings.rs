@@ -43,6 +43,19 @@ impl<'a> LinkBindings<'a> {
         bindings.iter().map(LinkBinding::of).collect::<Result<_, _>>().map(LinkBindings)
     }
 
+    /// Looks whether the bindings can be made, as far as can be seen before the link has its node.
+    pub(crate) fn verify(&self, node: &Node, own: Option<&Arc<Exchange>>) -> Result<(), AmqpError> {
+        self.0.iter().try_for_each(|binding| {
+            let exchange = match binding.exchange {
+                Some(_) => Some(binding.named_exchange(node)?),
+                None => own.cloned(),
+            };
+            binding.named_queue(node)?;
+            let verified = exchange.map_or(Ok(()), |it| it.verify_binding(&binding.arguments));
+            verified.map_err(|error| error.to_amqp())
+        })
+    }
+
     /// Binds; if one of the bindings cannot be made, none of them is.
     pub(crate) fn bind(
         self,
@@ -102,21 +115,32 @@ impl<'a> LinkBinding<'a> {
     }
 
     fn exchange_of(&self, node: &Node, end: &End) -> Result<Arc<Exchange>, AmqpError> {
-        let Some(name) = self.exchange else {
+        if self.exchange.is_none() {
             let own = end.exchange().cloned();
             return own.ok_or_else(|| wrong("no exchange is named, and the node is none"));
-        };
+        }
+        self.named_exchange(node)
+    }
+
+    fn named_exchange(&self, node: &Node) -> Result<Arc<Exchange>, AmqpError> {
+        let name = self.exchange.unwrap_or_default();
         let exchange = node.broker.exchange(name);
         exchange.ok_or_else(|| ExchangeError::NotFound { name: name.to_owned() }.to_amqp())
     }
 
     fn queue_of(&self, node: &Node, end: &End) -> Result<Arc<SharedQueue>, AmqpError> {
-        let Some(name) = self.queue else {
-            let own = end.queue().filter(|queue| !queue.is_private()).cloned();
-            return own.ok_or_else(|| wrong("no queue is named, and the node is none"));
-        };
+        if let Some(named) = self.named_queue(node)? {
+            return Ok(named);
+        }
+        let own = end.queue().filter(|queue| !queue.is_private()).cloned();
+        own.ok_or_else(|| wrong("no queue is named, and the node is none"))
+    }
+
+    fn named_queue(&self, node: &Node) -> Result<Option<Arc<SharedQueue>>, AmqpError> {
+        let Some(name) = self.queue else { return Ok(None) };
         let queue = node.broker.queue(name);
-        queue.ok_or_else(|| ExchangeError::NoQueue { name: name.to_owned() }.to_amqp())
+        let queue = queue.ok_or_else(|| ExchangeError::NoQueue { name: name.to_owned() }.to_amqp());
+        queue.map(Some)
     }
 }
 

@@ -124,13 +124,27 @@ impl Subscription {
     }
 
     /// The link is gone; if its peer has closed it, the subscription ends unless others share it.
-    pub(crate) fn leave(self, queue: &SharedQueue, closed: bool, wakeups: &mut Wakeups) {
+    pub(crate) fn leave(self, queue: &Arc<SharedQueue>, closed: bool, wakeups: &mut Wakeups) {
         self.exchange.detach_subscriber(self.id);
         if closed || self.exchange.is_deleted() {
-            wakeups.merge(queue.delete(UNUSED).unwrap_or_default());
+            match is_subscription(queue) {
+                true => wakeups.merge(queue.delete(UNUSED).unwrap_or_default()),
+                false => self.unbind(queue, wakeups),
+            }
         }
         if self.owns_exchange {
             wakeups.merge(self.exchange.delete(<_>::default()).unwrap_or_default());
+        }
+    }
+
+    /// A queue that was made for something else stays with what it has, and gets no more.
+    fn unbind(&self, queue: &Arc<SharedQueue>, wakeups: &mut Wakeups) {
+        if queue.statistics().consumer_count > 0 {
+            return;
+        }
+        for binding in self.exchange.bindings_of(queue) {
+            let unbound = self.exchange.unbind(queue, binding.key());
+            wakeups.merge(unbound.unwrap_or_default());
         }
     }
 }
@@ -212,7 +226,7 @@ impl Connection {
         let scopes = [Sharing::Sole, Sharing::InContainer, Sharing::Global];
         let names = scopes.map(|sharing| self.subscription_name(&peer.name, sharing));
         names.iter().find_map(|name| {
-            let queue = self.node.broker.queue(name)?;
+            let queue = self.node.broker.queue(name).filter(|queue| is_subscription(queue))?;
             let exchange = self.node.broker.exchanges_of(&queue).into_iter().next()?;
             Some((exchange, queue))
         })
@@ -337,6 +351,11 @@ fn in_force(filters: Option<&Map>, name: &Value) -> Map {
 
 fn wrong(filter: Filter, reason: &str) -> AmqpError {
     refusal::invalid(format!("the filter {} is wrong: {reason}", filter.symbol))
+}
+
+/// Whether a queue was made as a subscription, and so goes with it.
+fn is_subscription(queue: &SharedQueue) -> bool {
+    queue.settings().subscribed.is_some()
 }
 
 fn in_use(queue: &SharedQueue) -> AmqpError {

@@ -67,6 +67,8 @@ impl Connection {
             None => self.node.exchange_for(&wanted)?,
         };
         let filters = filters_of(asked, exchange.is_some())?;
+        // Before anything is made, or gives way to it.
+        bindings.verify(&self.node, exchange.as_ref().map(|at| &at.exchange))?;
         let mut in_force = filters.in_force().clone();
         // A subscription takes from a queue of its own, whatever the receiver calls it.
         let browsing = asked.is_browsing() && exchange.is_none();

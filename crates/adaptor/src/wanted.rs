@@ -197,7 +197,7 @@ impl Node {
         let Some(queue) = queue.and_then(|address| self.broker.queue(address)) else {
             return Ok(());
         };
-        let described = wanted.settings_upon(self.usual_for(wanted))?;
+        let described = wanted.settings_upon(self.usual_for(queue.name()))?;
         if let Err(error) = self.broker.verify(&described) {
             let changed = wanted.settings_upon(queue.settings())?;
             self.broker.verify(&changed).map_err(|_| error.to_amqp())?;
@@ -211,10 +211,9 @@ impl Node {
         Ok(())
     }
 
-    /// What a queue is like that a link asks for, where its properties do not say.
-    fn usual_for(&self, wanted: &Wanted<'_>) -> QueueSettings {
-        let address = wanted.address.filter(|_| !wanted.has("create-on-demand"));
-        let usual = address.and_then(|address| self.broker.settings_for(address));
+    /// What a queue is like that is made for a link, where its properties do not say.
+    fn usual_for(&self, address: &str) -> QueueSettings {
+        let usual = self.broker.settings_for(address);
         usual.map(|usual| QueueSettings::clone(usual)).unwrap_or_default()
     }
 
@@ -254,16 +253,12 @@ impl Node {
         if let Some(queue) = self.broker.queue(address) {
             return Ok((queue, false));
         }
-        if wanted.has("create-on-demand") {
-            return self.create(address, wanted.settings()?, wanted.user);
+        let describes = wanted.properties.is_some() && self.broker.settings_for(address).is_some();
+        if wanted.has("create-on-demand") || describes {
+            let settings = wanted.settings_upon(self.usual_for(address))?;
+            return self.create(address, settings, wanted.user);
         }
-        match self.broker.settings_for(address).filter(|_| wanted.properties.is_some()) {
-            Some(usual) => {
-                let settings = wanted.settings_upon(QueueSettings::clone(usual))?;
-                self.create(address, settings, wanted.user)
-            }
-            None => Ok((self.open(address, wanted.user)?, false)),
-        }
+        Ok((self.open(address, wanted.user)?, false))
     }
 
     /// The queue at an address, made for this user if a pattern says so.

@@ -270,7 +270,8 @@ impl Config<'_> {
         let subject = Subject { kind: "queue", name: from };
         let told = self.management.on(subject, "MOVE", arguments)?;
         let moved = messages(&told, "moved");
-        match told.get("refused").and_then(Value::as_str) {
+        let is_all = count.is_some() && told.get("moved").and_then(Value::as_u64) == count;
+        match told.get("refused").and_then(Value::as_str).filter(|_| !is_all) {
             None => show(&format!("Moved {moved}\n")),
             Some(reason) => Err(Failure::new(
                 "NotMoved",

@@ -1,6 +1,6 @@
 //! Which names become queues when they are used first, and what these queues are like.
 
-use mochila_broker::{Pattern, QueueSettings};
+use mochila_broker::{Broker, Pattern, QueueSettings};
 use mochila_wire::Map;
 
 use crate::config::{Config, ConfigError};
@@ -16,23 +16,33 @@ pub(crate) fn of(config: &Config) -> Result<Vec<Pattern>, ConfigError> {
     })
 }
 
+/// Looks whether queues of these patterns can be made.
+pub(crate) fn verify(patterns: &[Pattern], broker: &Broker) -> Result<(), ConfigError> {
+    patterns.iter().try_for_each(|Pattern { pattern, settings }| {
+        let verified = broker.verify(settings);
+        verified.map_err(|error| wrong(pattern, &error.to_string()))
+    })
+}
+
+fn wrong(pattern: &str, reason: &str) -> ConfigError {
+    let message = format!("'{}': {reason}", pattern.escape_debug());
+    ConfigError::Setting { name: "queue-patterns", message }
+}
+
 /// Reads `PATTERN` or `PATTERN;ARGUMENT=VALUE,ARGUMENT=VALUE`.
 fn read(text: &str) -> Result<Pattern, ConfigError> {
     let (pattern, list) = text.split_once(';').unwrap_or((text, ""));
-    let wrong = |reason: String| {
-        let message = format!("'{}': {reason}", text.escape_debug());
-        ConfigError::Setting { name: "queue-patterns", message }
-    };
     let mut arguments = Map::new();
     for argument in list.split(',').map(str::trim).filter(|argument| !argument.is_empty()) {
         let Some((name, value)) = argument.split_once('=') else {
-            return Err(wrong(format!("'{}' is not ARGUMENT=VALUE", argument.escape_debug())));
+            let reason = format!("'{}' is not ARGUMENT=VALUE", argument.escape_debug());
+            return Err(wrong(text, &reason));
         };
         // One that is there twice is for the settings to judge.
         arguments.0.push((name.trim().into(), value.trim().into()));
     }
     let settings = QueueSettings::from_arguments(&arguments);
-    Ok(Pattern::new(pattern.trim(), settings.map_err(|error| wrong(error.to_string()))?))
+    Ok(Pattern::new(pattern.trim(), settings.map_err(|error| wrong(text, &error.to_string()))?))
 }
 
 #[cfg(test)]
@@ -78,5 +88,18 @@ mod tests {
             assert!(error.contains(&format!("queue-patterns: '{text}': ")), "{error}");
             assert!(error.contains(reason), "{error}");
         }
+    }
+
+    #[test]
+    fn queues_of_a_pattern_can_be_made() {
+        let broker = Broker::new(mochila_broker::BrokerSettings::default());
+        let contradictory = ["f.*;filter=a=", "l;last-value-queue-key=id,priorities=5"];
+        for text in contradictory {
+            let patterns = of_texts(&[text]).unwrap();
+            let error = verify(&patterns, &broker).unwrap_err().to_string();
+            assert!(error.starts_with("queue-patterns: "), "{error}");
+        }
+        let later = of_texts(&["a.*;alternate-exchange=later"]).unwrap();
+        assert!(verify(&later, &broker).is_ok(), "the exchange may still be made");
     }
 }

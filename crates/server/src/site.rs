@@ -120,6 +120,7 @@ fn node(
             "memory-limit is more than the {there_is} bytes that there are: the system may end this broker"
         );
     }
+    let patterns = patterns::of(config)?;
     let broker = Broker::new(BrokerSettings {
         memory_limit_bytes,
         defaults: Defaults {
@@ -129,7 +130,7 @@ fn node(
             alert_percent: config.default_event_threshold_ratio_percent.into(),
             ingress_timestamp: config.enable_timestamp,
         },
-        patterns: patterns::of(config)?,
+        patterns: patterns.clone(),
         transactions: TransactionSettings {
             max_operations: config.max_transaction_operations,
             max_bytes: config.max_transaction_bytes,
@@ -140,6 +141,7 @@ fn node(
         max_exchanges: config.max_exchanges,
         seed: u128::from(random()) << 64 | u128::from(random()),
     });
+    patterns::verify(&patterns, &broker)?;
     let facts = NodeFacts { name, version: VERSION.into(), worker_threads: config.worker_threads };
     Ok(Node {
         management: Management::new(Arc::clone(&broker), facts, now),

@@ -172,12 +172,17 @@ fn an_address_that_a_pattern_names_becomes_what_its_first_link_says_upon_the_pat
     bench.close_link(link);
     assert_eq!(bench.queue_names(), ["small.groups"], "it stays, as others of the pattern do");
 
+    let mut made = Source::at("small.made");
+    made.capabilities = vec!["create-on-demand".into()];
+    bench.receiver_of(client, made, 0);
+    assert_eq!(bench.queue("small.made").limits().max_count, 7, "whoever asks for it by word, too");
+
     source.address = Some("small.wrong".into());
     source.dynamic_node_properties = Some(Map::new().with("qpid.shared_msg_gruop", 1u32));
     let attach = Attach { source: Some(source), ..receiving(0, "small.wrong") };
     let error = refused(&mut bench, &attach);
     assert_eq!(error.condition, condition::INVALID_FIELD);
-    assert_eq!(bench.queue_names(), ["small.groups"]);
+    assert_eq!(bench.queue_names(), ["small.groups", "small.made"]);
 }
 
 #[test]

@@ -315,6 +315,38 @@ fn a_queue_that_was_no_subscription_is_not_lost_to_one_of_its_name() {
     let link = subscribe(&mut bench, client, "orders", source);
     assert_eq!(bench.texts(link), ["red 0"]);
     assert_eq!(bench.depth("orders"), 2);
+    let exchange = bench.node.broker.exchange("amq.topic").unwrap();
+    assert_eq!(exchange.statistics().binding_count, 1);
+    bench.close_link(link);
+    assert_eq!((bench.depth("orders"), exchange.statistics().binding_count), (2, 0));
+    let request = AttachRequest::receiver("orders", Source::default(), Target::default().into());
+    bench.attach(client, AttachRequest { source: None, ..request });
+    assert_eq!(bench.queue_names(), ["orders"], "it cannot be unsubscribed either");
+}
+
+#[test]
+fn a_link_that_is_refused_for_its_bindings_leaves_the_subscription_that_it_would_change() {
+    let wrong = [
+        Map::new().with("exchange", "none").with("key", "x"),
+        Map::new().with("exchange", "amq.direct").with("queue", "none"),
+        Map::new().with("exchange", "amq.match").with("key", "x"),
+        Map::new().with("arguments", Map::new().with("qpid.exclusive-binding", true)),
+    ];
+    for binding in wrong {
+        let mut bench = Bench::new();
+        let (reader, writer) = (named(&mut bench, "reader"), bench.client());
+        let red = lasting(at("amq.topic", selecting("colour = 'red'")));
+        let link = subscribe(&mut bench, reader, "r", red.clone());
+        detach(&mut bench, reader, link);
+        publish(&mut bench, writer, &["red"]);
+        let source = lasting(at("amq.topic", selecting("colour = 'blue'")));
+        let mut request = AttachRequest::receiver("r", source, Target::default().into());
+        request.properties = Some(Map::new().with("x-bindings", Value::List(vec![binding.into()])));
+        let refused = bench.attach(reader, request);
+        bench.detach_error(refused);
+        let link = subscribe(&mut bench, reader, "r", red);
+        assert_eq!(bench.texts(link), ["red 0"]);
+    }
 }
 
 /// Whether both of two links get something of what is sent: they do not share a subscription then.

@@ -4,7 +4,7 @@ use super::binding::{Binding, Target, rule, written};
 use super::bindings::Bindings;
 use super::counts::{Amount, Counts};
 use super::last::{Last, LastToBe};
-use super::matcher::Matcher;
+use super::matcher::{Matcher, Rule};
 use super::publisher::{Links, Publisher, SubscriberId};
 use super::scoped::Tenure;
 use super::{
@@ -154,6 +154,20 @@ impl Exchange {
         Ok((bound.is_new, bound.wakeups))
     }
 
+    /// Whether a binding may have these arguments.
+    pub fn verify_binding(&self, arguments: &Map) -> Result<(), ExchangeError> {
+        self.rule_of(arguments).map(drop)
+    }
+
+    fn rule_of(&self, arguments: &Map) -> Result<Rule, ExchangeError> {
+        let kind = self.settings.kind;
+        if arguments.contains(EXCLUSIVE) && kind != ExchangeKind::Direct {
+            let reason = format!("{EXCLUSIVE} is for direct exchanges");
+            return Err(ExchangeError::InvalidBinding { reason });
+        }
+        rule(kind, arguments)
+    }
+
     pub(super) fn bind_for(
         &self,
         now: Now,
@@ -162,16 +176,12 @@ impl Exchange {
         tenure: Tenure,
     ) -> Result<Bound, ExchangeError> {
         let kind = self.settings.kind;
-        let rule = rule(kind, &arguments)?;
+        let rule = self.rule_of(&arguments)?;
         let key = written(kind, key);
         let cost = BINDING_COST + key.len() as u64;
         let memory = self.budget().reserve_for_node(cost).map_err(ExchangeError::NoMemory)?;
         let memory = NodeMemory::new(memory);
         let is_exclusive = arguments.contains(EXCLUSIVE);
-        if is_exclusive && kind != ExchangeKind::Direct {
-            let reason = format!("{EXCLUSIVE} is for direct exchanges");
-            return Err(ExchangeError::InvalidBinding { reason });
-        }
         let target = Target(Arc::clone(queue));
         let binding = Binding { key, queue: target, arguments, rule, tenure, _memory: memory };
         let binding = Arc::new(binding);

@@ -229,3 +229,12 @@ fn what_was_left_in_queues_that_are_gone_is_counted_by_where_it_went() {
     assert_eq!(node("abandonedViaAlt"), Value::Ulong(3));
     assert_eq!(node("discardsNoRoute"), Value::Ulong(3), "nothing was bound to the exchange");
 }
+
+#[test]
+fn the_name_of_a_queue_cannot_be_changed() {
+    let mut desk = Desk::new();
+    desk.create("q");
+    let update = |name| ask("UPDATE").kind("queue").name("q").with("name", name);
+    assert_eq!(desk.tell(update("other")).status, 400);
+    assert_eq!(desk.tell(update("q").with("max-count", 5_u32)).status, 200);
+}

@@ -30,6 +30,12 @@ pub(crate) fn update(
 ) -> Result<Answer, Error> {
     let mut arguments = arguments(request)?;
     take_back_empty(&mut arguments);
+    let other = request.body().find(|(key, value)| {
+        *key == "name" && !value.is_null() && value.as_str() != Some(queue.name())
+    });
+    if other.is_some() {
+        return Err(Error::bad_request("the name of a queue cannot be changed"));
+    }
     let before = queue.settings();
     let after =
         before.clone().with_arguments(&arguments).map_err(|error| queue_error(&error.into()))?;

@@ -235,7 +235,7 @@ impl Routing {
         let (mut refusals, mut overflow) = (Vec::new(), Vec::new());
         let mut routed = Amount::default();
         let governor = self.governor.take();
-        if let Some(transaction) = &mut transaction {
+        if let Some(transaction) = transaction.as_mut().filter(|_| !self.parts.is_empty()) {
             transaction.begin_offer(exchange.drops_strays());
         }
         for (place, part) in self.parts.iter().enumerate() {
@@ -280,7 +280,7 @@ impl Routing {
                 refusals.push(Rejected { index, reason: rejected.reason });
             }
         }
-        if let Some(transaction) = &mut transaction {
+        if let Some(transaction) = transaction.as_mut().filter(|_| !refusals.is_empty()) {
             transaction.end_offer(refusals.iter().map(|refusal| refusal.index));
         }
         published.rejected = self.refused_by_all(refusals, batch.len());

@@ -122,12 +122,15 @@ impl Transaction {
     /// make it fail, unless they may vanish: the exchange drops what no queue is bound for, and tells
     /// nobody.
     pub(crate) fn begin_offer(&mut self, may_vanish: bool) {
-        self.offers.push(Offer { refused: Vec::new(), may_vanish });
+        // Nothing is kept of what comes to a transaction that fails.
+        if self.fault.is_none() {
+            self.offers.push(Offer { refused: Vec::new(), may_vanish });
+        }
     }
 
     /// Messages of this offer that one of its queues had no room for.
     pub(crate) fn end_offer(&mut self, refused: impl Iterator<Item = u32>) {
-        let Some(offer) = self.offers.last_mut() else { return };
+        let Some(offer) = self.offers.last_mut().filter(|_| self.fault.is_none()) else { return };
         offer.refused.extend(refused);
         offer.refused.sort_unstable();
     }
@@ -267,6 +270,7 @@ impl Transaction {
     pub fn doom(&mut self, now: Now, fault: Fault) -> Wakeups {
         self.fault.get_or_insert_with(|| Box::new(fault));
         self.lasts = Vec::new();
+        self.offers = Vec::new();
         let mut wakeups = Wakeups::new();
         for part in &mut self.parts {
             wakeups.merge(part.give_up_posts(now));

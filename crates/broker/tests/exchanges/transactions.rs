@@ -112,3 +112,24 @@ fn what_the_filter_of_a_queue_keeps_out_is_not_there() {
     }
     assert_eq!(bench.texts(&red), ["red", "red"]);
 }
+
+#[test]
+fn nothing_is_kept_of_what_no_queue_gets_however_much_it_is() {
+    let mut bench = Bench::new();
+    let direct = bench.exchange(ExchangeKind::Direct);
+    let full = QueueSettings { max_count: Some(1), ..QueueSettings::default() };
+    let full = bench.broker.create("full", full).unwrap();
+    direct.bind(bench.now, &full, "full", Map::new()).unwrap().1.perform();
+    bench.publish(&direct, &["full"]);
+    let mut transaction = bench.broker.begin();
+    let size = |transaction: &Transaction| format!("{transaction:?}").len();
+    bench.publish_in(&mut transaction, &direct, &["nobody"]);
+    let before = size(&transaction);
+    (0..100).for_each(|_| bench.publish_in(&mut transaction, &direct, &["nobody"]));
+    assert_eq!(size(&transaction), before);
+    bench.publish_in(&mut transaction, &direct, &["full"]);
+    let doomed = size(&transaction);
+    (0..100).for_each(|_| bench.publish_in(&mut transaction, &direct, &["full"]));
+    assert_eq!(size(&transaction), doomed);
+    transaction.rollback(bench.now).perform();
+}

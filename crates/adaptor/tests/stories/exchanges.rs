@@ -1,6 +1,6 @@
 //! Publishing to exchanges and subscribing to them.
 
-use crate::bench::{Bench, Client, Link, text};
+use crate::bench::{Bench, Client, text};
 use mochila_broker::exchange::Unroutable;
 use mochila_broker::{DeleteIf, Exchange, ExchangeDeleteIf, ExchangeKind, ExchangeSettings};
 use mochila_engine::{AttachRequest, ConnectionConfig};
@@ -32,16 +32,6 @@ fn bind(bench: &Bench, exchange: &str, queue: &str, key: &str) {
 
 fn exchange(bench: &Bench, name: &str, settings: ExchangeSettings) -> Arc<Exchange> {
     bench.node.broker.create_exchange(name, settings).unwrap()
-}
-
-/// Attaches a link with a name of its own.
-fn subscribe(bench: &mut Bench, client: Client, name: &str, source: Source) -> Link {
-    let request = AttachRequest::receiver(name, source, Target::default().into());
-    let link = bench.attach(client, request);
-    if bench.detached(link).is_none() {
-        bench.grant(link, 100);
-    }
-    link
 }
 
 fn client_named(bench: &mut Bench, container: &str) -> Client {
@@ -156,8 +146,8 @@ fn a_link_from_an_exchange_has_a_queue_that_goes_with_it() {
     let receiving = client_named(&mut bench, "reader");
     let sending = bench.client();
     let source = Source { capabilities: vec!["topic".into()], ..Source::at("amq.topic") };
-    let all = subscribe(&mut bench, receiving, "all", source);
-    let some = subscribe(&mut bench, receiving, "some", Source::at("amq.topic/news.*"));
+    let all = bench.subscribe(receiving, "all", source);
+    let some = bench.subscribe(receiving, "some", Source::at("amq.topic/news.*"));
     assert_eq!(bench.queue_names(), ["reader_all", "reader_some"]);
     assert_eq!(bench.answer(all).source.unwrap().capabilities, ["topic"]);
     assert_eq!(bench.address(some), "amq.topic/news.*");
@@ -183,12 +173,12 @@ fn whoever_subscribes_gets_the_last_message_of_an_exchange_that_keeps_it() {
     let client = bench.client();
     let sender = bench.sender(client, "prices/tea");
     bench.send(sender, &text("1.20"));
-    let first = subscribe(&mut bench, client, "first", Source::at("prices/tea"));
+    let first = bench.subscribe(client, "first", Source::at("prices/tea"));
     assert_eq!(bench.texts(first), ["1.20"]);
     bench.close_link(first);
     assert_eq!(bench.queue_names(), [""; 0], "its queue goes with it");
     let dynamic = Source { dynamic: true, ..Source::default() };
-    let own = subscribe(&mut bench, client, "own", dynamic);
+    let own = bench.subscribe(client, "own", dynamic);
     let queue = bench.address(own);
     bind(&bench, "prices", &queue, "tea");
     bench.run();
@@ -258,7 +248,7 @@ fn a_filter_that_is_wrong_refuses_the_link_and_leaves_no_queue() {
         ("amq.match", HEADERS_BINDING.with(Map::new().with("x-match", "some"))),
     ] {
         let filters = Map::new().with("f", filter);
-        let link = subscribe(&mut bench, client, "wrong", filtered(address, filters));
+        let link = bench.subscribe(client, "wrong", filtered(address, filters));
         assert_eq!(bench.detach_error(link).condition, condition::INVALID_FIELD);
         assert_eq!(bench.queue_names(), [""; 0]);
     }
@@ -269,7 +259,7 @@ fn a_subscription_that_does_not_expire_collects_messages_until_its_link_is_close
     let mut bench = Bench::new();
     let reader = client_named(&mut bench, "reader");
     let source = Source { expiry_policy: TerminusExpiryPolicy::Never, ..Source::at("amq.topic") };
-    let link = subscribe(&mut bench, reader, "durable", source.clone());
+    let link = bench.subscribe(reader, "durable", source.clone());
     let answer = bench.answer(link).source.unwrap();
     assert_eq!(answer.expiry_policy, TerminusExpiryPolicy::Never);
     bench.kill(reader);
@@ -277,11 +267,11 @@ fn a_subscription_that_does_not_expire_collects_messages_until_its_link_is_close
     let sender = bench.sender(client, "amq.topic");
     bench.send(sender, &about("while away"));
     let reader = client_named(&mut bench, "reader");
-    let link = subscribe(&mut bench, reader, "durable", source.clone());
+    let link = bench.subscribe(reader, "durable", source.clone());
     assert_eq!(bench.texts(link), ["while away"]);
     bench.close_link(link);
     assert_eq!(bench.queue_names(), [""; 0]);
-    let link = subscribe(&mut bench, reader, "durable", source);
+    let link = bench.subscribe(reader, "durable", source);
     bench.send(sender, &about("new"));
     assert_eq!(bench.texts(link), ["new"]);
 }
@@ -291,14 +281,14 @@ fn a_subscription_with_a_timeout_waits_so_long_for_its_receiver_to_come_back() {
     let mut bench = Bench::new();
     let reader = client_named(&mut bench, "reader");
     let source = Source { timeout: 10, ..Source::at("amq.topic") };
-    subscribe(&mut bench, reader, "patient", source.clone());
+    bench.subscribe(reader, "patient", source.clone());
     bench.kill(reader);
     let client = bench.client();
     let sender = bench.sender(client, "amq.topic");
     bench.send(sender, &about("a"));
     bench.advance(9_000);
     let reader = client_named(&mut bench, "reader");
-    let link = subscribe(&mut bench, reader, "patient", source);
+    let link = bench.subscribe(reader, "patient", source);
     assert_eq!(bench.texts(link), ["a"]);
     bench.kill(reader);
     bench.advance(11_000);
@@ -309,14 +299,14 @@ fn a_subscription_with_a_timeout_waits_so_long_for_its_receiver_to_come_back() {
 fn a_subscription_is_for_one_receiver_unless_it_is_shared() {
     let mut bench = Bench::new();
     let (first, second) = (client_named(&mut bench, "same"), client_named(&mut bench, "same"));
-    subscribe(&mut bench, first, "sole", Source::at("amq.topic"));
-    let refused = subscribe(&mut bench, second, "sole", Source::at("amq.topic"));
+    bench.subscribe(first, "sole", Source::at("amq.topic"));
+    let refused = bench.subscribe(second, "sole", Source::at("amq.topic"));
     assert_eq!(bench.detach_error(refused).condition, condition::RESOURCE_LOCKED);
     let other = client_named(&mut bench, "other");
     let capabilities = ["shared".into(), "global".into()];
     let shared = || Source { capabilities: capabilities.to_vec(), ..Source::at("amq.topic") };
-    let a = subscribe(&mut bench, first, "ours", shared());
-    let b = subscribe(&mut bench, other, "ours|2", shared());
+    let a = bench.subscribe(first, "ours", shared());
+    let b = bench.subscribe(other, "ours|2", shared());
     assert_eq!(bench.queue_names(), ["ours", "same_sole"]);
     assert_eq!(bench.answer(a).source.unwrap().capabilities, capabilities);
     let sender = bench.sender(second, "amq.topic");
@@ -339,10 +329,10 @@ fn a_subscription_that_is_wanted_otherwise_than_before_is_bound_otherwise() {
         expiry_policy: TerminusExpiryPolicy::Never,
         ..Source::at(address)
     };
-    subscribe(&mut bench, reader, "sub", source("amq.topic/a"));
+    bench.subscribe(reader, "sub", source("amq.topic/a"));
     bench.kill(reader);
     let reader = client_named(&mut bench, "reader");
-    let link = subscribe(&mut bench, reader, "sub", source("amq.topic/b"));
+    let link = bench.subscribe(reader, "sub", source("amq.topic/b"));
     let sender = bench.sender(reader, "amq.topic");
     for subject in ["a", "b"] {
         bench.send(sender, &about(subject));
@@ -355,7 +345,7 @@ fn a_durable_subscription_ends_when_its_name_is_attached_without_source_and_clos
     let mut bench = Bench::new();
     let reader = client_named(&mut bench, "reader");
     let source = Source { expiry_policy: TerminusExpiryPolicy::Never, ..Source::at("amq.topic") };
-    subscribe(&mut bench, reader, "sub", source);
+    bench.subscribe(reader, "sub", source);
     bench.kill(reader);
     let reader = client_named(&mut bench, "reader");
     let mut request = AttachRequest::receiver("sub", Source::default(), Target::default().into());
@@ -372,7 +362,7 @@ fn the_properties_of_a_node_that_are_a_queues_are_for_the_queues_of_subscribers(
     let client = client_named(&mut bench, "c");
     let properties = Map::new().with("qpid.max_count", 5u32);
     let source = Source { dynamic_node_properties: Some(properties), ..Source::at("amq.topic") };
-    subscribe(&mut bench, client, "l", source);
+    bench.subscribe(client, "l", source);
     assert_eq!(bench.queue("c_l").settings().max_count, Some(5));
 }
 
@@ -419,7 +409,7 @@ fn a_temporary_topic_lives_as_long_as_the_link_that_made_it() {
     assert!(name.starts_with("dynamic-"));
     let source =
         Source { capabilities: vec!["temporary-topic".into()], ..Source::at(name.clone()) };
-    let receiver = subscribe(&mut bench, maker, "r", source);
+    let receiver = bench.subscribe(maker, "r", source);
     let sender = bench.sender(other, &name);
     bench.send(sender, &text("a"));
     assert_eq!(bench.texts(receiver), ["a"]);
@@ -452,7 +442,7 @@ fn links_of_an_exchange_that_is_deleted_are_detached_with_the_reason() {
     let deleted = exchange(&bench, "e", ExchangeSettings::default());
     let client = bench.client();
     let sender = bench.sender(client, "e");
-    let receiver = subscribe(&mut bench, client, "r", Source::at("e"));
+    let receiver = bench.subscribe(client, "r", Source::at("e"));
     deleted.delete(ExchangeDeleteIf::default()).unwrap().perform();
     bench.run();
     for link in [sender, receiver] {

@@ -43,15 +43,6 @@ fn limited(properties: Map, source: Source) -> Source {
     Source { dynamic_node_properties: Some(properties), ..source }
 }
 
-fn subscribe(bench: &mut Bench, client: Client, name: &str, source: Source) -> Link {
-    let request = AttachRequest::receiver(name, source, Target::default().into());
-    let link = bench.attach(client, request);
-    if bench.detached(link).is_none() {
-        bench.grant(link, 100);
-    }
-    link
-}
-
 /// The link goes, and the subscription stays.
 fn detach(bench: &mut Bench, client: Client, link: Link) {
     let id = bench.link_id(link);
@@ -81,7 +72,7 @@ fn what_a_selector_does_not_want_takes_no_room_in_the_queue_of_a_subscription() 
     let (reader, writer) = (named(&mut bench, "reader"), bench.client());
     let wanted = at("amq.topic", selecting("colour = 'red'"));
     let source = limited(Map::new().with("max-count", 10_u32), wanted.clone());
-    let link = subscribe(&mut bench, reader, "r", source);
+    let link = bench.subscribe(reader, "r", source);
     assert_eq!(bench.answer(link).source.unwrap().filter, wanted.filter);
     publish(&mut bench, writer, &["blue"; 10]);
     publish(&mut bench, writer, &["red", "red"]);
@@ -105,7 +96,7 @@ fn every_filter_of_a_link_keeps_messages_out_of_the_queue_of_its_subscription() 
     for filters in sets {
         let mut bench = Bench::new();
         let (reader, writer) = (named(&mut bench, "reader"), bench.client());
-        let link = subscribe(&mut bench, reader, "r", at("amq.topic", filters.clone()));
+        let link = bench.subscribe(reader, "r", at("amq.topic", filters.clone()));
         assert_eq!(bench.answer(link).source.unwrap().filter, Some(filters));
         publish(&mut bench, writer, &["blue", "red"]);
         assert_eq!(bench.texts(link), ["red 1"]);
@@ -119,7 +110,7 @@ fn a_filter_among_the_node_properties_and_that_of_the_link_both_have_to_match() 
     let (reader, writer) = (named(&mut bench, "reader"), bench.client());
     let properties = Map::new().with("filter", "amqp.subject <> 'green'");
     let source = limited(properties, at("amq.topic", selecting("colour <> 'blue'")));
-    let link = subscribe(&mut bench, reader, "r", source);
+    let link = bench.subscribe(reader, "r", source);
     publish(&mut bench, writer, &["blue", "green", "red"]);
     assert_eq!(bench.texts(link), ["red 2"]);
     assert_eq!(bench.numbers("reader_r").discards_filter, 2);
@@ -131,7 +122,7 @@ fn a_selector_that_asks_for_what_the_queue_adds_is_asked_when_a_message_goes_out
     let (reader, writer) = (named(&mut bench, "reader"), bench.client());
     let properties = Map::new().with("qpid.queue_msg_sequence", "x-opt-number");
     let source = limited(properties, at("amq.topic", selecting("m.x-opt-number > 1")));
-    let link = subscribe(&mut bench, reader, "r", source);
+    let link = bench.subscribe(reader, "r", source);
     publish(&mut bench, writer, &["red", "green"]);
     assert_eq!(bench.texts(link), ["green 1"]);
 }
@@ -142,7 +133,7 @@ fn a_selector_may_choose_dead_letters_by_what_tells_of_them() {
     let (reader, writer) = (named(&mut bench, "reader"), bench.client());
     bench.create("orders", |settings| settings.alternate_exchange = Some("amq.fanout".into()));
     let selector = "m.x-opt-deadletter-reason = 'rejected'";
-    let link = subscribe(&mut bench, reader, "r", at("amq.fanout", selecting(selector)));
+    let link = bench.subscribe(reader, "r", at("amq.fanout", selecting(selector)));
     let sender = bench.sender(writer, "amq.fanout");
     bench.send(sender, &text("alive"));
     let sender = bench.sender(writer, "orders");
@@ -159,7 +150,7 @@ fn no_local_means_the_connection_that_the_subscription_is_attached_from_now() {
     let mut bench = Bench::new();
     let (first, other) = (named(&mut bench, "reader"), bench.client());
     let source = || lasting(at("amq.topic", no_local()));
-    let link = subscribe(&mut bench, first, "r", source());
+    let link = bench.subscribe(first, "r", source());
     publish(&mut bench, first, &["own"]);
     publish(&mut bench, other, &["another's"]);
     assert_eq!(bench.texts(link), ["another's 0"]);
@@ -168,13 +159,13 @@ fn no_local_means_the_connection_that_the_subscription_is_attached_from_now() {
     let changed = QueueSettings { max_count: Some(100), ..queue.settings() };
     queue.set_settings(bench.now, changed).unwrap().perform();
     publish(&mut bench, first, &["own, and nobody there"]);
-    let link = subscribe(&mut bench, first, "r", source());
+    let link = bench.subscribe(first, "r", source());
     assert_eq!(bench.depth("reader_r"), 1, "it was not settled: {:?}", bench.texts(link));
     bench.kill(first);
     let second = named(&mut bench, "reader");
     publish(&mut bench, second, &["own, and too early"]);
     publish(&mut bench, other, &["while away"]);
-    let link = subscribe(&mut bench, second, "r", source());
+    let link = bench.subscribe(second, "r", source());
     publish(&mut bench, second, &["own again"]);
     let got = bench.got(link);
     let texts: Vec<_> = got.iter().map(|got| got.text()).collect();
@@ -191,8 +182,8 @@ fn the_last_message_of_an_exchange_is_not_for_whoever_has_sent_it_and_wants_noth
     let (writer, reader) = (named(&mut bench, "writer"), named(&mut bench, "reader"));
     let sender = bench.sender(writer, "prices/tea");
     bench.send(sender, &text("1.20"));
-    let own = subscribe(&mut bench, writer, "r", at("prices/tea", no_local()));
-    let others = subscribe(&mut bench, reader, "r", at("prices/tea", no_local()));
+    let own = bench.subscribe(writer, "r", at("prices/tea", no_local()));
+    let others = bench.subscribe(reader, "r", at("prices/tea", no_local()));
     assert_eq!((bench.texts(own).len(), bench.depth("writer_r")), (0, 0));
     assert_eq!(bench.texts(others), ["1.20"]);
 }
@@ -202,10 +193,10 @@ fn those_who_share_a_subscription_ask_for_the_same() {
     let mut bench = Bench::new();
     let (first, second) = (bench.client(), bench.client());
     let source = |selector| shared(at("amq.topic", selecting(selector)));
-    let link = subscribe(&mut bench, first, "s", source("colour = 'red'"));
-    let refused = subscribe(&mut bench, second, "s|2", source("colour = 'blue'"));
+    let link = bench.subscribe(first, "s", source("colour = 'red'"));
+    let refused = bench.subscribe(second, "s|2", source("colour = 'blue'"));
     assert_eq!(bench.detach_error(refused).condition, condition::RESOURCE_LOCKED);
-    let other = subscribe(&mut bench, second, "s|3", source("colour = 'red'"));
+    let other = bench.subscribe(second, "s|3", source("colour = 'red'"));
     assert!(bench.detached(other).is_none());
     publish(&mut bench, first, &["red", "blue", "red"]);
     let mut got = bench.texts(link);
@@ -219,9 +210,8 @@ fn those_who_share_a_subscription_ask_for_the_same() {
 fn what_is_local_to_one_of_those_who_share_a_subscription_is_for_the_others() {
     let mut bench = Bench::new();
     let (first, second) = (bench.client(), bench.client());
-    let [one, other] = [(first, "s"), (second, "s|2")].map(|(client, name)| {
-        subscribe(&mut bench, client, name, shared(at("amq.topic", no_local())))
-    });
+    let [one, other] = [(first, "s"), (second, "s|2")]
+        .map(|(client, name)| bench.subscribe(client, name, shared(at("amq.topic", no_local()))));
     publish(&mut bench, first, &["a"; 3]);
     assert_eq!((bench.texts(one).len(), bench.texts(other).len()), (0, 3));
 }
@@ -236,7 +226,7 @@ fn a_subscription_that_comes_back_with_the_same_wishes_keeps_what_it_has_collect
         Map::new().with("a", colour("red")).with("b", JMS_SELECTOR.with("colour = 'red'")),
     ];
     for (count, filters) in sets.into_iter().enumerate() {
-        let link = subscribe(&mut bench, reader, "r", lasting(at("amq.topic", filters)));
+        let link = bench.subscribe(reader, "r", lasting(at("amq.topic", filters)));
         assert_eq!(bench.texts(link).len(), count);
         detach(&mut bench, reader, link);
         publish(&mut bench, writer, &["red"]);
@@ -247,7 +237,7 @@ fn a_subscription_that_comes_back_with_the_same_wishes_keeps_what_it_has_collect
     ];
     for (count, arguments) in arguments.into_iter().enumerate() {
         let filters = Map::new().with("h", HEADERS_BINDING.with(arguments));
-        let link = subscribe(&mut bench, reader, "h", lasting(at("amq.match", filters)));
+        let link = bench.subscribe(reader, "h", lasting(at("amq.match", filters)));
         assert_eq!(bench.texts(link).len(), count);
         detach(&mut bench, reader, link);
         let sender = bench.sender(writer, "amq.match");
@@ -271,12 +261,12 @@ fn a_subscription_that_comes_back_with_other_wishes_is_a_new_one() {
     for (before, after) in changes {
         let mut bench = Bench::new();
         let (reader, writer) = (named(&mut bench, "reader"), bench.client());
-        let link = subscribe(&mut bench, reader, "r", lasting(before));
+        let link = bench.subscribe(reader, "r", lasting(before));
         detach(&mut bench, reader, link);
         publish(&mut bench, writer, &["red", "blue"]);
         assert_ne!(bench.depth("reader_r"), 0);
         let address = after.address.clone().unwrap();
-        let link = subscribe(&mut bench, reader, "r", lasting(after));
+        let link = bench.subscribe(reader, "r", lasting(after));
         assert!(bench.detached(link).is_none());
         assert_eq!(bench.texts(link), [""; 0], "the old one is gone, and its messages with it");
         let sender = bench.sender(writer, address.split('/').next().unwrap());
@@ -294,9 +284,9 @@ fn a_subscription_that_comes_back_with_other_wishes_is_a_new_one() {
 fn a_subscription_that_somebody_uses_stays_what_it_is() {
     let mut bench = Bench::new();
     let (first, second) = (bench.client(), bench.client());
-    let link = subscribe(&mut bench, first, "s", shared(Source::at("amq.topic/a")));
+    let link = bench.subscribe(first, "s", shared(Source::at("amq.topic/a")));
     for source in [Source::at("amq.topic/b"), Source::at("amq.fanout")] {
-        let refused = subscribe(&mut bench, second, "s", shared(source));
+        let refused = bench.subscribe(second, "s", shared(source));
         assert_eq!(bench.detach_error(refused).condition, condition::RESOURCE_LOCKED);
     }
     publish(&mut bench, second, &["a", "b"]);
@@ -312,7 +302,7 @@ fn a_queue_that_was_no_subscription_is_not_lost_to_one_of_its_name() {
     bench.send(sender, &coloured("red", 0));
     bench.send(sender, &coloured("blue", 1));
     let source = shared(at("amq.topic", selecting("colour = 'red'")));
-    let link = subscribe(&mut bench, client, "orders", source);
+    let link = bench.subscribe(client, "orders", source);
     assert_eq!(bench.texts(link), ["red 0"]);
     assert_eq!(bench.depth("orders"), 2);
     let exchange = bench.node.broker.exchange("amq.topic").unwrap();
@@ -336,7 +326,7 @@ fn a_link_that_is_refused_for_its_bindings_leaves_the_subscription_that_it_would
         let mut bench = Bench::new();
         let (reader, writer) = (named(&mut bench, "reader"), bench.client());
         let red = lasting(at("amq.topic", selecting("colour = 'red'")));
-        let link = subscribe(&mut bench, reader, "r", red.clone());
+        let link = bench.subscribe(reader, "r", red.clone());
         detach(&mut bench, reader, link);
         publish(&mut bench, writer, &["red"]);
         let source = lasting(at("amq.topic", selecting("colour = 'blue'")));
@@ -344,7 +334,7 @@ fn a_link_that_is_refused_for_its_bindings_leaves_the_subscription_that_it_would
         request.properties = Some(Map::new().with("x-bindings", Value::List(vec![binding.into()])));
         let refused = bench.attach(reader, request);
         bench.detach_error(refused);
-        let link = subscribe(&mut bench, reader, "r", red);
+        let link = bench.subscribe(reader, "r", red);
         assert_eq!(bench.texts(link), ["red 0"]);
     }
 }
@@ -365,12 +355,7 @@ fn a_shared_subscription_is_of_one_container_unless_it_is_global() {
         let mut bench = Bench::new();
         let links = ["one", "other"].map(|container| {
             let client = named(&mut bench, container);
-            subscribe(
-                &mut bench,
-                client,
-                "s",
-                with_capabilities(capabilities, Source::at("amq.topic")),
-            )
+            bench.subscribe(client, "s", with_capabilities(capabilities, Source::at("amq.topic")))
         });
         assert_eq!(bench.queue_names(), queues);
         assert_eq!(bench.answer(links[0]).source.unwrap().capabilities, capabilities);
@@ -383,7 +368,7 @@ fn links_of_one_container_share_a_subscription_over_several_connections() {
     let mut bench = Bench::new();
     let links = ["s", "s|2"].map(|name| {
         let client = named(&mut bench, "one");
-        subscribe(&mut bench, client, name, with_capabilities(&["shared"], Source::at("amq.topic")))
+        bench.subscribe(client, name, with_capabilities(&["shared"], Source::at("amq.topic")))
     });
     assert_eq!(bench.queue_names(), ["one_s"]);
     assert!(!are_apart(&mut bench, links));
@@ -394,8 +379,8 @@ fn a_subscription_that_does_not_last_is_another_than_one_of_its_name_that_does()
     let mut bench = Bench::new();
     let client = named(&mut bench, "one");
     let source = || with_capabilities(&["shared"], Source::at("amq.topic"));
-    let lasts = subscribe(&mut bench, client, "s", lasting(source()));
-    let does_not = subscribe(&mut bench, client, "s|volatile1", source());
+    let lasts = bench.subscribe(client, "s", lasting(source()));
+    let does_not = bench.subscribe(client, "s|volatile1", source());
     assert_eq!(bench.queue_names(), ["one_s", "one_s|volatile"]);
     assert!(are_apart(&mut bench, [lasts, does_not]));
 }
@@ -405,10 +390,10 @@ fn a_subscription_for_one_link_does_not_become_a_shared_one() {
     let mut bench = Bench::new();
     let (client, writer) = (named(&mut bench, "one"), bench.client());
     let source = || lasting(Source::at("amq.topic"));
-    let link = subscribe(&mut bench, client, "s", source());
+    let link = bench.subscribe(client, "s", source());
     detach(&mut bench, client, link);
     publish(&mut bench, writer, &["a"]);
-    let refused = subscribe(&mut bench, client, "s", with_capabilities(&["shared"], source()));
+    let refused = bench.subscribe(client, "s", with_capabilities(&["shared"], source()));
     let error = bench.detach_error(refused);
     assert_eq!(error.condition, condition::NOT_ALLOWED);
     assert!(error.description.unwrap().contains("is not shared"));
@@ -420,10 +405,10 @@ fn a_shared_subscription_of_one_container_ends_when_it_is_unsubscribed() {
     let mut bench = Bench::new();
     let others = named(&mut bench, "other");
     let source = |names| lasting(with_capabilities(names, Source::at("amq.topic")));
-    let link = subscribe(&mut bench, others, "s|global", source(&["shared", "global"]));
+    let link = bench.subscribe(others, "s|global", source(&["shared", "global"]));
     detach(&mut bench, others, link);
     let client = named(&mut bench, "one");
-    let link = subscribe(&mut bench, client, "s", source(&["shared"]));
+    let link = bench.subscribe(client, "s", source(&["shared"]));
     detach(&mut bench, client, link);
     for left in [&["s"][..], &[]] {
         let request = AttachRequest::receiver("s", Source::default(), Target::default().into());

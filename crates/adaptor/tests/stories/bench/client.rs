@@ -219,6 +219,17 @@ impl Bench {
         link
     }
 
+    /// Attaches a link with a name of its own on which the client receives, with credit unless it is
+    /// refused.
+    pub(crate) fn subscribe(&mut self, client: Client, name: &str, source: Source) -> Link {
+        let request = AttachRequest::receiver(name, source, Target::default().into());
+        let link = self.attach(client, request);
+        if self.detached(link).is_none() {
+            self.grant(link, 100);
+        }
+        link
+    }
+
     fn link_name(&mut self, client: Client, way: &str, address: &str) -> String {
         let end = self.end_mut(client.0);
         end.tokens += 1;

@@ -123,6 +123,11 @@ impl Config<'_> {
             Command::AddQueue { name } => {
                 let attributes = declared_arguments(self.options)?;
                 self.expect_values()?;
+                if self.options.start_replica.is_some() {
+                    let detail =
+                        "a queue is not replicated from another broker: the queue was not made";
+                    return Err(not_implemented(detail));
+                }
                 self.management.create(Subject { kind: "queue", name }, attributes)?;
                 say_how_to_name(name);
                 Ok(())

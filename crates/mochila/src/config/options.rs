@@ -32,7 +32,7 @@ pub(crate) struct Options {
     pub(crate) replicate: Option<String>,
     #[command(flatten)]
     pub(crate) queue: QueueFlags,
-    /// Start replication from the same-named queue at <broker-url>
+    /// Start replication from the same-named queue at <broker-url>: refused, no queue is replicated
     #[arg(long, value_name = "broker-url")]
     pub(crate) start_replica: Option<String>,
     /// The exchange inserts a 'qpid.msg_sequence' field in the message header

@@ -50,6 +50,7 @@ fn what_a_broker_cannot_do_is_said_in_a_sentence() {
     let broker = Broker::start();
     for (line, words) in [
         ("config reload-acl", "no access control list"),
+        ("config add queue q --start-replica 127.0.0.1", "not replicated"),
         ("config shutdown", "stopped where it runs"),
         // This one is part of the test, and its log is not its own.
         ("config log", "does not say what it logs"),

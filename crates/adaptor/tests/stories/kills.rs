@@ -1,17 +1,10 @@
 //! Peers that vanish: nothing that was accepted is lost, and nothing of theirs is left.
 
-use crate::bench::raw::{credit_of, framed, receiving, sending, whole};
+use crate::bench::raw::{credit_of, framed, more, receiving, sending, whole};
 use crate::bench::{Bench, bytes_of, text};
 use mochila_engine::pair::Random;
 use mochila_wire::performative::{Begin, End, Transfer};
 use mochila_wire::{DeliveryState, Encode};
-
-fn more(id: Option<u32>) -> Transfer<'static> {
-    match id {
-        Some(id) => Transfer { more: true, ..whole(0, id) },
-        None => Transfer { handle: 0, more: true, ..Transfer::default() },
-    }
-}
 
 #[test]
 fn a_sender_that_is_killed_in_the_middle_of_a_message_leaves_what_was_accepted_and_nothing_else() {

@@ -38,4 +38,5 @@ mod subscriptions;
 mod transacting_clients;
 mod transactions;
 mod transactions_without_room;
+mod unfinished_messages;
 mod windows;

@@ -19,6 +19,7 @@
 //! that have it would get it twice. A message that *every* queue refused is rejected, with the reason
 //! of one of them: nobody has it, so it may be sent again.
 
+mod alternate;
 mod binding;
 mod bindings;
 mod cache;
@@ -31,6 +32,7 @@ mod headers;
 mod last;
 mod matcher;
 mod publisher;
+mod publishing;
 mod routing;
 mod scoped;
 mod settings;
@@ -47,7 +49,8 @@ pub use settings::{
     EXCHANGE_ARGUMENTS, ExchangeArgument, ExchangeKind, ExchangeSettings, Unroutable,
 };
 
-pub(crate) use exchange::{Alternate, Parts as ExchangeParts};
+pub(crate) use alternate::Alternate;
+pub(crate) use exchange::Parts as ExchangeParts;
 pub(crate) use headers::Conditions;
 pub(crate) use last::LastToBe;
 pub(crate) use topic::{Topic, normalised};

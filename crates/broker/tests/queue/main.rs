@@ -30,5 +30,7 @@ mod sharing;
 mod stamps;
 mod time;
 mod transacted_kinds_property;
+mod transacting;
 mod transactions;
+mod transactions_of_kinds;
 mod transactions_property;

@@ -1,10 +1,9 @@
 //! Transactions: what they bring and take counts together, or not at all.
 
-use crate::bench::{BenchConsumer, QueueBench, message};
+use crate::bench::{QueueBench, message};
 use mochila_broker::{
-    Batch, BatchBuilder, BrokerSettings, DeleteIf, Enqueued, Fault, Held, LargeBody, MessageMeta,
-    Outcome, QueueSettings, Refusal, Settlement, SharedQueue, TakeLimit, Taken, Taking,
-    Transaction, TransactionSettings, TransactionTotals,
+    BatchBuilder, BrokerSettings, DeleteIf, Fault, Held, LargeBody, MessageMeta, Outcome,
+    QueueSettings, Refusal, Settlement, SharedQueue, TakeLimit, Taken, Taking, TransactionSettings,
 };
 use mochila_wire::Sections;
 use std::sync::{Arc, Mutex, Weak};
@@ -26,72 +25,6 @@ fn what_is_sent_in_a_transaction_is_redirected_like_everything_else() {
 
 const FAILED: Outcome =
     Outcome::Modify { failed: true, undeliverable_here: false, annotations: None };
-
-impl QueueBench {
-    fn begin(&self) -> Transaction {
-        self.broker.begin()
-    }
-
-    fn post(&mut self, transaction: &mut Transaction, texts: &[&str]) -> Enqueued {
-        let queue = Arc::clone(&self.queue);
-        self.post_to(transaction, &queue, texts)
-    }
-
-    fn post_to(
-        &mut self,
-        transaction: &mut Transaction,
-        queue: &Arc<SharedQueue>,
-        texts: &[&str],
-    ) -> Enqueued {
-        let now = self.now;
-        let messages = texts.iter().map(|text| message(text)).collect();
-        self.batch(messages, |batch: &mut Batch| {
-            let (enqueued, wakeups) = transaction.enqueue(now, queue, batch, true);
-            wakeups.perform();
-            enqueued
-        })
-    }
-
-    fn held<'a>(&'a self, consumer: BenchConsumer, settled: bool) -> Held<'a> {
-        let default_outcome = &Outcome::Release;
-        Held { queue: &self.queue, consumer: consumer.id, default_outcome, settled }
-    }
-
-    /// The consumer accepts messages in a transaction, and settles them.
-    fn pledge(&self, transaction: &mut Transaction, consumer: BenchConsumer, positions: &[u64]) {
-        let held = self.held(consumer, true);
-        transaction.accept(self.now, &held, positions).perform();
-    }
-
-    fn commit(&self, transaction: Transaction) -> Result<(), Fault> {
-        match transaction.commit(self.now) {
-            Ok(wakeups) => {
-                wakeups.perform();
-                Ok(())
-            }
-            Err(transaction) => {
-                let fault = transaction.fault().cloned().expect("it says why");
-                self.rollback(transaction);
-                Err(fault)
-            }
-        }
-    }
-
-    fn rollback(&self, transaction: Transaction) {
-        transaction.rollback(self.now).perform();
-    }
-
-    fn totals(&self) -> (u64, u64, u64) {
-        let TransactionTotals { open, committed, rolled_back } = self.broker.transaction_totals();
-        (open, committed, rolled_back)
-    }
-
-    /// Nothing is left: no message, no memory beyond that of an empty queue.
-    fn expect_nothing_left(&self, empty: u64) {
-        assert_eq!(self.statistics().msg_depth, 0);
-        assert_eq!(self.broker.budget().used(), empty);
-    }
-}
 
 #[test]
 fn what_a_transaction_brings_is_there_when_it_is_committed_and_not_before() {
@@ -517,111 +450,4 @@ fn a_transaction_is_about_so_many_queues_and_no_more() {
     let fault = bench.commit(transaction).unwrap_err();
     assert_eq!(fault, Fault::TooManyQueues { limit: 1_024 });
     assert_eq!(bench.broker.statistics().msg_depth, 0);
-}
-
-fn ring_of(max_count: u64) -> QueueBench {
-    let limit_policy = mochila_broker::settings::LimitPolicy::Ring;
-    let max_count = Some(max_count);
-    QueueBench::new(QueueSettings { max_count, limit_policy, ..QueueSettings::default() })
-}
-
-#[test]
-fn i6_what_a_transaction_has_of_a_ring_is_dequeued_once_whatever_the_ring_drops() {
-    for commits in [true, false] {
-        let mut bench = ring_of(3);
-        bench.send(&["a", "b"]);
-        let consumer = bench.consumer();
-        bench.take(consumer, 2);
-        let mut transaction = bench.begin();
-        bench.pledge(&mut transaction, consumer, &[0, 1]);
-        bench.send_numbers(0..10);
-        match commits {
-            true => bench.commit(transaction).unwrap(),
-            false => bench.rollback(transaction),
-        }
-        bench.send(&["x", "y", "z"]);
-        assert_eq!(bench.take(consumer, 9).texts, ["x", "y", "z"]);
-        let numbers = bench.statistics();
-        assert_eq!((numbers.msg_depth, numbers.msg_total_dequeues), (3, 12));
-        assert_eq!(numbers.msg_txn_dequeues, if commits { 2 } else { 0 });
-    }
-}
-
-#[test]
-fn a_ring_drops_nothing_for_messages_that_may_never_come() {
-    let mut bench = ring_of(2);
-    bench.send(&["a", "b"]);
-    let mut lost = bench.begin();
-    bench.post(&mut lost, &["x", "y"]);
-    let mut transaction = bench.begin();
-    bench.post(&mut transaction, &["c"]);
-    assert_eq!(bench.statistics().msg_depth, 2);
-    bench.rollback(lost);
-    bench.commit(transaction).unwrap();
-    let consumer = bench.consumer();
-    assert_eq!(bench.take(consumer, 9).texts, ["b", "c"]);
-}
-
-#[test]
-fn a_queue_does_not_delete_itself_for_a_message_that_never_came() {
-    let limit_policy = mochila_broker::settings::LimitPolicy::SelfDestruct;
-    let settings = QueueSettings { max_count: Some(1), limit_policy, ..QueueSettings::default() };
-    let mut bench = QueueBench::new(settings);
-    let mut transaction = bench.begin();
-    bench.post(&mut transaction, &["a", "b"]);
-    assert_eq!(bench.commit(transaction), Err(Fault::Refused(Refusal::Count)));
-    assert!(!bench.queue.is_deleted());
-}
-
-/// A queue that keeps the last message of each key.
-fn last_values() -> QueueBench {
-    let last_value_key = Some("key".into());
-    QueueBench::new(QueueSettings { last_value_key, ..QueueSettings::default() })
-}
-
-fn keyed(key: &str, text: &str) -> mochila_wire::Message {
-    let mut message = message(text);
-    message.set_application_property("key", key);
-    message
-}
-
-#[test]
-fn a_commit_replaces_last_values_as_any_message_does() {
-    let mut bench = last_values();
-    bench.send_messages(vec![keyed("k", "old"), keyed("other", "stays")]);
-    let (now, queue) = (bench.now, Arc::clone(&bench.queue));
-    let mut transaction = bench.begin();
-    bench.batch(vec![keyed("k", "first"), keyed("k", "last")], |batch| {
-        transaction.enqueue(now, &queue, batch, true).1.perform();
-    });
-    assert_eq!(bench.statistics().msg_depth, 2);
-    bench.commit(transaction).unwrap();
-    assert_eq!(bench.statistics().msg_depth, 2, "one of each key");
-    let consumer = bench.consumer();
-    assert_eq!(bench.take(consumer, 9).texts, ["stays", "last"]);
-}
-
-#[test]
-fn i6_what_is_replaced_while_a_transaction_has_it_is_not_dequeued_again() {
-    for commits in [true, false] {
-        let mut bench = last_values();
-        bench.send_messages(vec![keyed("k", "old")]);
-        let consumer = bench.consumer();
-        bench.take(consumer, 1);
-        let mut transaction = bench.begin();
-        bench.pledge(&mut transaction, consumer, &[0]);
-        bench.send_messages(vec![keyed("k", "new")]);
-        bench.unsubscribe(consumer);
-        match commits {
-            true => bench.commit(transaction).unwrap(),
-            false => bench.rollback(transaction),
-        }
-        let numbers = bench.statistics();
-        assert_eq!((numbers.msg_depth, numbers.msg_total_dequeues), (1, 1));
-        assert_eq!(numbers.msg_txn_dequeues, 0);
-        let next = bench.consumer();
-        assert_eq!(bench.take(next, 9).texts, ["new"]);
-        bench.unsubscribe(next);
-        bench.queue.delete(DeleteIf { unused: true, empty: false }).unwrap().perform();
-    }
 }

@@ -161,6 +161,19 @@ pub(crate) fn whole(handle: u32, id: u32) -> Transfer<'static> {
     }
 }
 
+/// A frame of a delivery on handle 0, the first one if it has an id, that is not the last one.
+pub(crate) fn more(id: Option<u32>) -> Transfer<'static> {
+    match id {
+        Some(id) => Transfer { more: true, ..whole(0, id) },
+        None => Transfer { handle: 0, more: true, ..Transfer::default() },
+    }
+}
+
+/// The last frame of a delivery on handle 0.
+pub(crate) fn last() -> Transfer<'static> {
+    Transfer { handle: 0, ..Transfer::default() }
+}
+
 /// A receiver's disposition that settles.
 pub(crate) fn settled(first: u32, last: u32, state: DeliveryState) -> Disposition {
     Disposition {

@@ -52,55 +52,39 @@ impl Positions {
 
     /// Adds positions of which none is a member.
     pub(crate) fn insert(&mut self, run: Run) {
-        if run.len == 0 {
-            return;
-        }
-        let is_few = self.few.1 != 0 || self.len == 0;
         self.len += run.len;
-        let number = run.first / 64;
-        if is_few && (run.end() - 1) / 64 == number {
-            let mask = words(run).fold(0, |bits, (_, _, mask)| bits | mask);
-            if self.insert_few(number, mask) {
-                return;
-            }
-        } else if is_few {
-            self.turn_page();
-        }
-        let pages = self.pages.get_or_insert_default();
-        for (number, word, mask) in words(run) {
-            let page = pages.get_or_insert_with(number, Page::empty);
-            page.insert(word, mask);
+        for (number, mask) in words(run) {
+            self.insert_word(number, mask);
         }
     }
 
     /// Removes positions that are all members.
     pub(crate) fn remove(&mut self, run: Run) {
         self.len -= run.len;
-        if self.few.1 != 0 {
-            self.few.1 &= words(run).fold(!0, |bits, (_, _, mask)| bits & !mask);
-            return;
+        for (number, mask) in words(run) {
+            self.remove_word(number, mask);
         }
-        let Some(pages) = &mut self.pages else { return };
-        for (number, word, mask) in words(run) {
-            let Some(page) = pages.get_mut(number) else { continue };
-            page.remove(word, mask);
-            if page.summary == 0 {
-                pages.remove(number);
-            }
-        }
+    }
+
+    /// Adds a position that is no member.
+    #[inline]
+    pub(crate) fn insert_one(&mut self, position: u64) {
+        self.len += 1;
+        self.insert_word(position / 64, 1 << (position % 64));
+    }
+
+    /// Removes a position that is a member.
+    #[inline]
+    pub(crate) fn remove_one(&mut self, position: u64) {
+        self.len -= 1;
+        self.remove_word(position / 64, 1 << (position % 64));
     }
 
     /// Adds positions of one block of which none is a member.
     pub(crate) fn insert_bits(&mut self, bits: Bits) {
+        self.len += bits.len();
         for (number, mask) in words_of(bits) {
-            let is_few = self.few.1 != 0 || self.len == 0;
-            self.len += u64::from(mask.count_ones());
-            if is_few && self.insert_few(number, mask) {
-                continue;
-            }
-            let pages = self.pages.get_or_insert_default();
-            let page = pages.get_or_insert_with(number / WORDS as u64, Page::empty);
-            page.insert(number as usize % WORDS, mask);
+            self.insert_word(number, mask);
         }
     }
 
@@ -108,16 +92,7 @@ impl Positions {
     pub(crate) fn remove_bits(&mut self, bits: Bits) {
         self.len -= bits.len();
         for (number, mask) in words_of(bits) {
-            if self.few.1 != 0 {
-                self.few.1 &= !mask;
-                continue;
-            }
-            let Some(pages) = &mut self.pages else { return };
-            let Some(page) = pages.get_mut(number / WORDS as u64) else { return };
-            page.remove(number as usize % WORDS, mask);
-            if page.summary == 0 {
-                pages.remove(number / WORDS as u64);
-            }
+            self.remove_word(number, mask);
         }
     }
 
@@ -135,8 +110,7 @@ impl Positions {
 
     /// Adds positions, whether or not some of them are members.
     pub(crate) fn add(&mut self, run: Run) {
-        for (page, word, mask) in words(run) {
-            let number = page * WORDS as u64 + word as u64;
+        for (number, mask) in words(run) {
             for run in runs_in(number, mask & !self.word(number)) {
                 self.insert(run);
             }
@@ -145,8 +119,7 @@ impl Positions {
 
     /// Removes those positions that are members, and says which they were.
     pub(crate) fn take_out(&mut self, run: Run, mut out: impl FnMut(Run)) {
-        for (page, word, mask) in words(run) {
-            let number = page * WORDS as u64 + word as u64;
+        for (number, mask) in words(run) {
             for run in runs_in(number, mask & self.word(number)) {
                 self.remove(run);
                 out(run);
@@ -160,7 +133,7 @@ impl Positions {
         while let Some(run) = self.next(from) {
             // A run lies in one word.
             let number = run.first / 64;
-            let bits = words(run).fold(0, |bits, (_, _, mask)| bits | mask);
+            let bits = words(run).fold(0, |bits, (_, mask)| bits | mask);
             for gone in runs_in(number, bits & !others.word(number)) {
                 self.remove(gone);
             }
@@ -198,25 +171,50 @@ impl Positions {
         })
     }
 
-    /// Adds positions of one word if all are in it then; moves those that are there to pages if not.
-    fn insert_few(&mut self, number: u64, mask: u64) -> bool {
-        let fits = self.few.1 == 0 || self.few.0 == number;
-        if fits {
-            self.few = (number, self.few.1 | mask);
-        } else {
-            self.turn_page();
+    /// Notes members of one word. As long as no other word has any there is no page.
+    #[inline]
+    fn insert_word(&mut self, number: u64, mask: u64) {
+        match self.few {
+            (_, 0) if self.pages.as_ref().is_none_or(|pages| pages.is_empty()) => {
+                self.few = (number, mask);
+                return;
+            }
+            (_, 0) => {}
+            (few, _) if few == number => {
+                self.few.1 |= mask;
+                return;
+            }
+            _ => self.turn_page(),
         }
-        fits
+        self.page(number).insert(number as usize % WORDS, mask);
+    }
+
+    /// Forgets members of one word.
+    #[inline]
+    fn remove_word(&mut self, number: u64, mask: u64) {
+        if self.few.1 != 0 {
+            self.few.1 &= !mask;
+            return;
+        }
+        let Some(pages) = &mut self.pages else { return };
+        let Some(page) = pages.get_mut(number / WORDS as u64) else { return };
+        page.remove(number as usize % WORDS, mask);
+        if page.summary == 0 {
+            pages.remove(number / WORDS as u64);
+        }
     }
 
     /// Moves the members that are in one word to pages.
     fn turn_page(&mut self) {
         let (number, bits) = std::mem::take(&mut self.few);
-        if bits != 0 {
-            let pages = self.pages.get_or_insert_default();
-            let page = pages.get_or_insert_with(number / WORDS as u64, Page::empty);
-            page.insert(number as usize % WORDS, bits);
-        }
+        self.page(number).insert(number as usize % WORDS, bits);
+    }
+
+    /// The page that a word is in.
+    #[inline]
+    fn page(&mut self, number: u64) -> &mut Page {
+        let pages = self.pages.get_or_insert_default();
+        pages.get_or_insert_with(number / WORDS as u64, Page::empty)
     }
 }
 
@@ -235,7 +233,7 @@ fn next_in(number: u64, bits: u64, from: u64) -> Option<Run> {
 fn runs_in(number: u64, mut bits: u64) -> impl Iterator<Item = Run> {
     std::iter::from_fn(move || {
         let run = next_in(number, bits, number * 64)?;
-        bits &= !words(run).fold(0, |bits, (_, _, mask)| bits | mask);
+        bits &= !words(run).fold(0, |bits, (_, mask)| bits | mask);
         Some(run)
     })
 }
@@ -279,16 +277,15 @@ fn words_of(bits: Bits) -> impl Iterator<Item = (u64, u64)> {
     (2 * bits.block..).zip(halves).filter(|(_, mask)| *mask != 0)
 }
 
-/// The page, word and bits of each part of a run that lies in one word.
-fn words(run: Run) -> impl Iterator<Item = (u64, usize, u64)> {
+/// The word and the bits of each part of a run that lies in one word.
+fn words(run: Run) -> impl Iterator<Item = (u64, u64)> {
     let mut at = run.first;
     std::iter::from_fn(move || {
         if at >= run.end() {
             return None;
         }
         let len = (64 - at % 64).min(run.end() - at);
-        let mask = (u64::MAX >> (64 - len)) << (at % 64);
-        let part = (at / PAGE, word_of(at), mask);
+        let part = (at / 64, (u64::MAX >> (64 - len)) << (at % 64));
         at += len;
         Some(part)
     })
@@ -375,7 +372,7 @@ mod tests {
                 } else {
                     for p in run {
                         if model.remove(&p) {
-                            positions.remove(Run::new(p, 1));
+                            positions.remove_one(p);
                         }
                     }
                 }

@@ -45,9 +45,21 @@ impl<T> Window<T> {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.taken == 0 && self.behind.is_none()
+    }
+
     /// The box of a number, which comes into being if it is not there.
     #[inline]
     pub(crate) fn get_or_insert_with(&mut self, number: u64, new: impl FnOnce() -> T) -> &mut T {
+        if !matches!(self.row.get(self.place(number)), Some(Some(_))) {
+            return self.make(number, new);
+        }
+        self.get_mut(number).expect("it is in the row")
+    }
+
+    #[inline(never)]
+    fn make(&mut self, number: u64, new: impl FnOnce() -> T) -> &mut T {
         if self.get(number).is_none() {
             self.insert(number, Box::new(new()));
         }

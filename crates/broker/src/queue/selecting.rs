@@ -133,7 +133,7 @@ impl Selecting {
 
     /// Somebody is called for a message.
     pub(crate) fn promise(&mut self, position: u64, slot: u32) {
-        self.promised.insert(Run::new(position, 1));
+        self.promised.insert_one(position);
         self.promises.insert(position, slot);
     }
 

@@ -136,7 +136,7 @@ impl Selection {
         if self.stale {
             let (matching, unseen) = (&mut self.matching, &self.unseen);
             for position in (run.first..run.end()).filter(|position| unseen.contains(*position)) {
-                matching.remove(Run::new(position, 1));
+                matching.remove_one(position);
             }
         }
     }

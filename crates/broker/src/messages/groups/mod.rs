@@ -195,7 +195,7 @@ impl Groups {
     pub(crate) fn withdraw(&mut self, entries: &mut Entries, position: u64) {
         let number = entries.link(position).group;
         if number == UNGROUPED {
-            return self.free.remove(Run::new(position, 1));
+            return self.free.remove_one(position);
         }
         let before = self.seat(number);
         self.directory.group_mut(number).remove(entries, position);
@@ -207,7 +207,7 @@ impl Groups {
     pub(crate) fn release(&mut self, entries: &mut Entries, position: u64, holder: u32) {
         let number = entries.link_mut(position).group;
         if number == UNGROUPED {
-            return self.free.insert(Run::new(position, 1));
+            return self.free.insert_one(position);
         }
         let before = self.seat(number);
         let group = self.directory.group_mut(number);
@@ -313,9 +313,9 @@ impl Groups {
         }
         // In this order, so that what the set needs for one position need not be made again.
         match after {
-            Some(Seat::Free(position)) => self.free.insert(Run::new(position, 1)),
+            Some(Seat::Free(position)) => self.free.insert_one(position),
             Some(Seat::Owned(slot, position)) => {
-                self.owned_mut(slot).insert(Run::new(position, 1));
+                self.owned_mut(slot).insert_one(position);
                 if self.called.last() != Some(&slot) {
                     self.called.push(slot);
                 }
@@ -323,9 +323,9 @@ impl Groups {
             Some(Seat::Nowhere) | None => {}
         }
         match before {
-            Some(Seat::Free(position)) => self.free.remove(Run::new(position, 1)),
+            Some(Seat::Free(position)) => self.free.remove_one(position),
             Some(Seat::Owned(slot, position)) => {
-                self.owned_mut(slot).remove(Run::new(position, 1));
+                self.owned_mut(slot).remove_one(position);
             }
             Some(Seat::Nowhere) | None => {}
         }

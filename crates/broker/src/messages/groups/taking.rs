@@ -1,7 +1,7 @@
 //! Messages that consumers take from their groups.
 
 use super::link::UNGROUPED;
-use super::{Groups, Handover, Link, Run};
+use super::{Groups, Handover, Link};
 use crate::messages::Bits;
 
 /// Among which messages one stands that a consumer may take.
@@ -55,7 +55,7 @@ impl Groups {
             Among::Own => {
                 let owned = self.owned.get_mut(slot as usize);
                 let owned = owned.filter(|owned| owned.len() > 0 && owned.contains(position));
-                owned.map(|owned| owned.remove(Run::new(position, 1))).is_some()
+                owned.map(|owned| owned.remove_one(position)).is_some()
             }
         };
         if starts && group.oldest().is_some() {

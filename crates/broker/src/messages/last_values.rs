@@ -49,7 +49,7 @@ impl LastValues {
 
     /// The messages of a batch are about to be enqueued.
     pub(crate) fn expect(&mut self, batch: &Batch) {
-        self.keys.expect(batch.name_count());
+        self.keys.expect(batch);
     }
 
     /// A message has become the last entry of this block: it gets its link, and is the last of its

@@ -18,7 +18,7 @@ pub(super) struct Linking {
 impl Groups {
     /// The messages of a batch are about to be enqueued.
     pub(crate) fn expect(&mut self, batch: &Batch) {
-        self.directory.expect(batch.name_count());
+        self.directory.expect(batch);
     }
 
     /// A message has become the last entry of this block: it gets its link.

@@ -50,18 +50,19 @@ impl Ledger {
             let is_barred = groups
                 && (!met.insert(entry.group)
                     || shelf.owned.contains(&letter::group_name(entry.group))
-                        && !self.has_group(appetite, entry.group));
+                        && !self.has_group(shelf, appetite, entry.group));
             !is_barred && appetite.wants(lying.no, entry.colour)
         })
     }
 
-    /// Whether a receiver has a message of a group, and not only had it on a connection that is gone
-    /// without the broker's knowing.
-    fn has_group(&self, appetite: &Appetite, group: Option<u32>) -> bool {
-        let of_group = |entry: &&super::Entry| {
-            entry.group == group && entry.queue == appetite.queue && !entry.done
-        };
+    /// Whether a receiver has a message of a group, and not only had it: on a connection that is gone
+    /// without the broker's knowing, or until a transaction was rolled back.
+    fn has_group(&self, shelf: &Shelf, appetite: &Appetite, group: Option<u32>) -> bool {
         let holder = Holder { receiver: appetite.receiver, connection: appetite.connection };
-        self.entries.iter().filter(of_group).any(|entry| entry.holder == Some(holder))
+        self.entries.iter().enumerate().any(|(index, entry)| {
+            entry.holder == Some(holder)
+                && (entry.group == group && entry.queue == appetite.queue && !entry.done)
+                && !shelf.has(MessageNo(index))
+        })
     }
 }

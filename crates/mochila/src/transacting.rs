@@ -235,9 +235,13 @@ impl Question {
     }
 }
 
-/// A transaction does not survive its connection.
+/// A transaction does not survive its connection, nor the link that it is about.
 pub(crate) fn lost(error: &Error) -> Failure {
-    Failure::new("TransactionAborted", format!("the connection was lost: {error}"))
+    let detail = match error {
+        Error::Session(_) | Error::Link(_) => error.to_string(),
+        _ => format!("the connection was lost: {error}"),
+    };
+    Failure::new("TransactionAborted", detail)
 }
 
 /// A message whose body is a value.
@@ -257,3 +261,20 @@ const QUICK: Duration = Duration::from_secs(1);
 const STALE: Duration = Duration::from_secs(5);
 /// The descriptor of the section `amqp-value`.
 const AMQP_VALUE: &[u8] = &[0x00, 0x53, 0x77];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mochila_wire::{AmqpError, condition};
+
+    #[test]
+    fn a_transaction_whose_queue_is_deleted_has_not_lost_its_connection() {
+        let error = AmqpError::new(condition::RESOURCE_DELETED, "queue 'q' has been deleted");
+        let failure = lost(&Error::Link(Some(Box::new(error)))).to_string();
+        let words =
+            "the link was closed by the peer: amqp:resource-deleted: queue 'q' has been deleted";
+        assert_eq!(failure, format!("Failed: TransactionAborted: {words}"));
+        let failure = lost(&Error::Connection(None)).to_string();
+        assert!(failure.contains("the connection was lost"), "{failure}");
+    }
+}

@@ -204,7 +204,7 @@ fn a_relay_is_held_by_one_full_queue_after_the_other() {
     let (client, relay) = held_by_a_full_queue(&mut bench);
     bench.create("second", |settings| settings.max_count = Some(1));
     bench.advance(250);
-    for to in ["other", "second", "second"] {
+    for to in ["other", "second"] {
         bench.send(relay, &addressed(to));
     }
     assert_eq!(bench.credit(relay), 0);

@@ -140,9 +140,10 @@ impl Asked {
         let resume = match self.resume.map(some) {
             Some(Limits::NONE) => stop,
             Some(resume) => resume,
-            None => self.percent(percents.1).min(stop),
+            // Of a queue of one message that one stops them, and they go on when it has left.
+            None => self.percent(percents.1).min(stop).max(1),
         };
-        if stop != Limits::NONE && resume > stop {
+        if self.is_explicit() && stop != Limits::NONE && resume > stop {
             let (larger, smaller) = ((resume_name, resume), (stop_name, stop));
             return Err(SettingsError::Conflict { larger, smaller });
         }
@@ -154,10 +155,10 @@ impl Asked {
     }
 
     fn percent(&self, percent: u32) -> u64 {
-        if self.max == Limits::NONE {
+        if self.max == Limits::NONE || percent == 0 {
             return Limits::NONE;
         }
-        some((u128::from(self.max) * u128::from(percent) / 100) as u64)
+        (u128::from(self.max) * u128::from(percent) / 100) as u64
     }
 }
 
@@ -173,6 +174,12 @@ mod tests {
         let mut settings = QueueSettings::default();
         change(&mut settings);
         Limits::of(&settings, &Defaults::default())
+    }
+
+    #[test]
+    fn the_only_message_of_a_queue_of_one_stops_producers() {
+        let limits = limits(|s| s.max_count = Some(1)).unwrap();
+        assert_eq!((limits.stop_count, limits.resume_count), (0, 1));
     }
 
     #[test]

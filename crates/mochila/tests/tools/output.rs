@@ -92,7 +92,7 @@ fn a_tool_whose_output_nobody_reads_ends_quietly_and_fails() {
 #[test]
 fn a_tool_whose_complaints_nobody_reads_fails_all_the_same() {
     let broker = Broker::start();
-    broker.ok("config add queue full --max-queue-count=1 --limit-policy=reject");
+    broker.ok("config add queue full --max-queue-count=1 --flow-stop-count=0");
     for (line, status) in [
         ("config del queue none", 1),
         ("stat", 1),

@@ -94,7 +94,7 @@ impl Connection {
             }
             untold(&over)
         })?;
-        let (enqueued, wakeups) = queue.enqueue(now, batch);
+        let (enqueued, wakeups) = queue.enqueue_within_limits(now, batch);
         scratch.wakeups.merge(wakeups);
         match enqueued.rejected.first() {
             Some(rejected) => Err(untold(&rejected.reason)),

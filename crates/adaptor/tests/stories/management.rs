@@ -300,13 +300,14 @@ fn an_answer_that_nobody_can_get_is_counted() {
     let node = request("READ", "broker", "node", "me");
     let node = answer_to(&mut bench, requests, replies, &node);
     assert_eq!(attribute(&node, "responsesLost"), &Value::Ulong(2));
-    bench.create("full", |settings| settings.max_count = Some(1));
-    for _ in 0..2 {
+    bench.create("full", |settings| settings.max_count = Some(10));
+    for _ in 0..12 {
         bench.send(requests, &query("queue", "full"));
     }
     let states = bench.states(requests);
-    assert!(matches!(states[1], DeliveryState::Rejected { .. }), "{states:?}");
-    assert_eq!(bench.node.management.responses_lost(), 3);
+    let lost = |state: &DeliveryState| matches!(state, DeliveryState::Rejected { .. });
+    assert_eq!(states.iter().map(lost).filter(|lost| *lost).count(), 2, "{states:?}");
+    assert_eq!((bench.node.management.responses_lost(), bench.depth("full")), (4, 10));
 }
 
 #[test]

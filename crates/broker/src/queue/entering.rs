@@ -17,6 +17,12 @@ impl SharedQueue {
         self.bring(now, batch, true)
     }
 
+    /// Adds the messages of a batch of somebody who cannot be held back: beyond the limits they are
+    /// rejected, whatever the policy. Empties the batch.
+    pub fn enqueue_within_limits(&self, now: Now, batch: &mut Batch) -> (Enqueued, Wakeups) {
+        self.peer().as_deref().unwrap_or(self).bring(now, batch, false)
+    }
+
     /// Why a message of this size is never let in, however empty the queue is; to be asked while a
     /// large message is still coming in.
     pub fn refuses(&self, message_bytes: u64) -> Option<Refusal> {

@@ -23,6 +23,8 @@ use crate::{Node, refusal};
 pub(crate) struct Subscription {
     pub(crate) exchange: Arc<Exchange>,
     id: SubscriberId,
+    /// It ends with its link, however that goes.
+    ends_with_link: bool,
     /// The exchange was made for this link.
     owns_exchange: bool,
 }
@@ -48,7 +50,7 @@ pub(crate) enum Sharing {
 
 impl Sharing {
     pub(crate) fn of(wanted: &Wanted<'_>) -> Sharing {
-        match (wanted.has("shared"), wanted.has("global")) {
+        match (wanted.has("shared"), wanted.has(GLOBAL)) {
             (false, _) => Sharing::Sole,
             (true, false) => Sharing::InContainer,
             (true, true) => Sharing::Global,
@@ -118,33 +120,33 @@ impl<'a> WantedSubscription<'a> {
 }
 
 impl Subscription {
-    pub(crate) fn new(at: &ExchangeAt<'_>, waker: Waker) -> Subscription {
+    /// A link takes from an exchange; `source` says how long it wants to.
+    pub(crate) fn new(at: &ExchangeAt<'_>, source: &Source, waker: Waker) -> Subscription {
         let id = at.exchange.attach_subscriber(waker);
-        Subscription { exchange: Arc::clone(&at.exchange), id, owns_exchange: at.is_own }
+        let lasts = source.expiry_policy == TerminusExpiryPolicy::Never || source.timeout > 0;
+        Subscription {
+            exchange: Arc::clone(&at.exchange),
+            id,
+            ends_with_link: !lasts,
+            owns_exchange: at.is_own,
+        }
     }
 
     /// The link is gone; if its peer has closed it, the subscription ends unless others share it.
     pub(crate) fn leave(self, queue: &Arc<SharedQueue>, closed: bool, wakeups: &mut Wakeups) {
         self.exchange.detach_subscriber(self.id);
-        if closed || self.exchange.is_deleted() {
-            match is_subscription(queue) {
-                true => wakeups.merge(queue.delete(UNUSED).unwrap_or_default()),
-                false => self.unbind(queue, wakeups),
+        let is_over = closed || self.exchange.is_deleted();
+        if !is_subscription(queue) {
+            // It stays with what it has, and gets no more.
+            if (is_over || self.ends_with_link) && queue.statistics().consumer_count == 0 {
+                wakeups
+                    .merge(queue.set_subscription(None).map_or_else(Wakeups::new, |it| it.end()));
             }
+        } else if is_over {
+            wakeups.merge(queue.delete(UNUSED).unwrap_or_default());
         }
         if self.owns_exchange {
             wakeups.merge(self.exchange.delete(<_>::default()).unwrap_or_default());
-        }
-    }
-
-    /// A queue that was made for something else stays with what it has, and gets no more.
-    fn unbind(&self, queue: &Arc<SharedQueue>, wakeups: &mut Wakeups) {
-        if queue.statistics().consumer_count > 0 {
-            return;
-        }
-        for binding in self.exchange.bindings_of(queue) {
-            let unbound = self.exchange.unbind(queue, binding.key());
-            wakeups.merge(unbound.unwrap_or_default());
         }
     }
 }
@@ -218,17 +220,25 @@ impl Connection {
     }
 
     /// The subscription that a link without source means, which is how JMS clients end one: the
-    /// exchange, and its queue.
+    /// exchange, and its queue. One that containers share is meant only if that is said: by a
+    /// capability, or behind the name, as those clients write it.
     pub(crate) fn subscription_to_end(
         &self,
         peer: &Attach,
     ) -> Option<(Arc<Exchange>, Arc<SharedQueue>)> {
-        let scopes = [Sharing::Sole, Sharing::InContainer, Sharing::Global];
-        let names = scopes.map(|sharing| self.subscription_name(&peer.name, sharing));
-        names.iter().find_map(|name| {
-            let queue = self.node.broker.queue(name).filter(|queue| is_subscription(queue))?;
+        let addition = peer.name.split_once('|').map_or("", |(_, addition)| addition);
+        let is_global = addition.contains(GLOBAL)
+            || peer.desired_capabilities.iter().any(|symbol| symbol.as_str() == GLOBAL);
+        let scopes = match is_global {
+            true => &[Sharing::Global][..],
+            false => &[Sharing::Sole, Sharing::InContainer],
+        };
+        scopes.iter().find_map(|sharing| {
+            let name = self.subscription_name(&peer.name, *sharing);
+            let queue = self.node.broker.queue(&name)?;
+            let is_shared = queue.settings().subscribed.as_ref()?.is_shared;
             let exchange = self.node.broker.exchanges_of(&queue).into_iter().next()?;
-            Some((exchange, queue))
+            (is_shared || *sharing != Sharing::Global).then_some((exchange, queue))
         })
     }
 }
@@ -311,8 +321,8 @@ impl Node {
         Ok(None)
     }
 
-    /// Binds the queue of a subscription as is wanted; one that has not been made for it, and that
-    /// nobody else uses, is not bound otherwise any more.
+    /// Binds the queue of a subscription as is wanted. One that has not been made for it keeps what it
+    /// was bound for otherwise than by a subscription.
     fn bind_subscription(
         &self,
         now: Now,
@@ -322,23 +332,27 @@ impl Node {
     ) -> Result<(), AmqpError> {
         let Subscribed { key, arguments, .. } = &*wish.subscribed;
         let exchange = &wish.at.exchange;
-        let is_good = match exchange.binding(queue, key) {
-            // It may be there for another link alone, and is the subscription's from now on.
-            Some(bound) => bound.arguments() == arguments,
-            None => queue.settings().subscribed.is_some(),
-        };
-        if !is_good {
-            if queue.statistics().consumer_count > 1 {
-                return Err(in_use(queue));
-            }
-            for exchange in self.broker.exchanges_of(queue) {
-                for binding in exchange.bindings_of(queue) {
-                    wakeups.merge(exchange.unbind(queue, binding.key()).unwrap_or_default());
-                }
-            }
+        if is_subscription(queue) {
+            let bound = exchange.bind(now, queue, key, arguments.clone());
+            wakeups.merge(bound.map_err(|error| error.to_amqp())?.1);
+            return Ok(());
         }
-        let bound = exchange.bind(now, queue, key, arguments.clone());
-        wakeups.merge(bound.map_err(|error| error.to_amqp())?.1);
+        let before = queue.subscription();
+        let there = exchange.binding(queue, key).filter(|it| it.arguments() == arguments);
+        if let (Some(before), Some(there)) = (&before, &there)
+            && Arc::ptr_eq(before, there)
+        {
+            return Ok(());
+        }
+        if before.is_some() && queue.statistics().consumer_count > 1 {
+            return Err(in_use(queue));
+        }
+        let bound = exchange.bind_scoped(now, queue, key, arguments.clone());
+        let (bound, woken) = bound.map_err(|error| error.to_amqp())?;
+        wakeups.merge(woken);
+        if let Some(before) = queue.set_subscription(Some(bound)) {
+            wakeups.merge(before.end());
+        }
         Ok(())
     }
 }
@@ -363,4 +377,6 @@ fn in_use(queue: &SharedQueue) -> AmqpError {
     AmqpError::new(condition::RESOURCE_LOCKED, text)
 }
 
+/// The capability of a subscription that links of all containers share.
+const GLOBAL: &str = "global";
 const UNUSED: DeleteIf = DeleteIf { unused: true, empty: false };

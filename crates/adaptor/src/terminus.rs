@@ -186,10 +186,9 @@ impl Connection {
         };
         let consumer = queue.subscribe(now, options).map_err(|error| error.to_amqp())?;
         let mut answer = answer_to(peer);
-        answer.source = Some(Source {
-            expiry_policy: TerminusExpiryPolicy::Never,
-            ..Source::at(exchange.name())
-        });
+        let source =
+            Source { expiry_policy: TerminusExpiryPolicy::Never, ..Source::at(exchange.name()) };
+        answer.source = Some(source.clone());
         self.engine.answer_attach(id, answer);
         let record = self.link_record(id, peer, Direction::Out, queue.name());
         let at = ExchangeAt { exchange, key: None, is_own: false };
@@ -203,7 +202,7 @@ impl Connection {
             departure: None,
             owns_queue: false,
             wants_lost_groups: false,
-            subscription: Some(Subscription::new(&at, waker)),
+            subscription: Some(Subscription::new(&at, &source, waker)),
         });
         self.insert_link(id, BoundEnd::from(end), record, scratch);
         Ok(())

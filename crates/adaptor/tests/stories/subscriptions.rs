@@ -50,6 +50,13 @@ fn detach(bench: &mut Bench, client: Client, link: Link) {
     bench.run();
 }
 
+/// Attaches as those do who want a subscription to end.
+fn attach_to_end(bench: &mut Bench, client: Client, name: &str, desired: &[&'static str]) -> Link {
+    let request = AttachRequest::receiver(name, Source::default(), Target::default().into());
+    let desired_capabilities = desired.iter().map(|name| Symbol::from_static(name)).collect();
+    bench.attach(client, AttachRequest { source: None, desired_capabilities, ..request })
+}
+
 fn coloured(colour: &str, number: usize) -> Message {
     let mut message = text(&format!("{colour} {number}"));
     message.properties_mut().subject = Some(colour.to_owned());
@@ -410,10 +417,75 @@ fn a_shared_subscription_of_one_container_ends_when_it_is_unsubscribed() {
     let client = named(&mut bench, "one");
     let link = bench.subscribe(client, "s", source(&["shared"]));
     detach(&mut bench, client, link);
-    for left in [&["s"][..], &[]] {
-        let request = AttachRequest::receiver("s", Source::default(), Target::default().into());
-        let link = bench.attach(client, AttachRequest { source: None, ..request });
-        bench.close_link(link);
-        assert_eq!(bench.queue_names(), left);
+    let link = attach_to_end(&mut bench, client, "s", &[]);
+    bench.close_link(link);
+    assert_eq!(bench.queue_names(), ["s"]);
+    let link = attach_to_end(&mut bench, client, "s", &[]);
+    assert_eq!(bench.detach_error(link).condition, condition::NOT_FOUND, "that is another one");
+    let link = attach_to_end(&mut bench, client, "s", &["shared", "global"]);
+    bench.close_link(link);
+    assert_eq!(bench.queue_names(), [""; 0]);
+}
+
+#[test]
+fn nobody_ends_a_subscription_of_somebody_else() {
+    let mut bench = Bench::new();
+    let (one, two) = (named(&mut bench, "one"), named(&mut bench, "two"));
+    let source = || lasting(Source::at("amq.topic"));
+    for (name, source) in [("all", shared(source())), ("own", source())] {
+        let link = bench.subscribe(one, name, source);
+        detach(&mut bench, one, link);
     }
+    for (name, capabilities) in [
+        ("all", &[][..]),
+        ("all", &["shared"]),
+        ("own", &[]),
+        ("one_own", &[]),
+        ("one_own", &["shared"]),
+        ("one_own", &["shared", "global"]),
+        ("one_own|global", &[]),
+    ] {
+        let link = attach_to_end(&mut bench, two, name, capabilities);
+        assert_eq!(bench.detach_error(link).condition, condition::NOT_FOUND, "{name}");
+    }
+    assert_eq!(bench.queue_names(), ["all", "one_own"]);
+}
+
+#[test]
+fn what_an_operator_has_bound_stays_bound() {
+    let mut bench = Bench::new();
+    bench.create("op", |_| {});
+    let queue = bench.queue("op");
+    let keys = |bench: &Bench, exchange: &str| -> Vec<String> {
+        let exchange = bench.node.broker.exchange(exchange).unwrap();
+        let mut keys: Vec<_> =
+            exchange.bindings_of(&queue).iter().map(|it| it.key().to_owned()).collect();
+        keys.sort();
+        keys
+    };
+    for (exchange, key) in [("amq.topic", "a"), ("amq.topic", "z"), ("amq.fanout", "")] {
+        let exchange = bench.node.broker.exchange(exchange).unwrap();
+        exchange.bind(bench.now, &queue, key, Map::new()).unwrap().1.perform();
+    }
+    let client = bench.client();
+    let of = |key: &str| shared(lasting(Source::at(format!("amq.topic/{key}"))));
+    let link = bench.subscribe(client, "op", of("b"));
+    assert_eq!(keys(&bench, "amq.topic"), ["a", "b", "z"]);
+    let refused = bench.subscribe(client, "op|2", of("c"));
+    assert_eq!(bench.detach_error(refused).condition, condition::RESOURCE_LOCKED);
+    detach(&mut bench, client, link);
+    assert_eq!(keys(&bench, "amq.topic"), ["a", "b", "z"], "it is to last");
+    let link = bench.subscribe(client, "op", of("c"));
+    assert_eq!(keys(&bench, "amq.topic"), ["a", "c", "z"], "that is another subscription");
+    detach(&mut bench, client, link);
+    let link = bench.subscribe(client, "op", of("a"));
+    assert_eq!(keys(&bench, "amq.topic"), ["a", "z"]);
+    bench.close_link(link);
+    let link = bench.subscribe(client, "op", shared(Source::at("amq.topic/b")));
+    assert_eq!(keys(&bench, "amq.topic"), ["a", "b", "z"]);
+    detach(&mut bench, client, link);
+    assert_eq!(keys(&bench, "amq.topic"), ["a", "z"], "that one was not to last");
+    assert_eq!(keys(&bench, "amq.fanout"), [""]);
+    drop(queue);
+    bench.expect_nothing_left();
 }

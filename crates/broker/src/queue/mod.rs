@@ -51,7 +51,7 @@ pub use take::{TakeLimit, Taking};
 
 use crate::budget::{Budget, Reservation};
 use crate::error::QueueError;
-use crate::exchange::Alternate;
+use crate::exchange::{Alternate, ScopedBinding};
 use crate::message::{Batch, Stamps};
 use crate::messages::{Dequeued, Grave, Messages};
 use crate::settings::{Arrangement, Defaults, Limits, Naming, QueueSettings, Screen, Terms};
@@ -98,6 +98,8 @@ pub(crate) struct Queue {
     budget: Arc<Budget>,
     /// Memory for the next message, kept while the node's is short; in a box, since few queues have any.
     kept: Option<Box<Reservation>>,
+    /// How it is bound as the queue of a subscription for which it was not made.
+    subscription: Option<Box<ScopedBinding>>,
     wakeups: Wakeups,
 }
 
@@ -154,6 +156,7 @@ impl Queue {
             taken_down: false,
             guests: 0,
             kept: None,
+            subscription: None,
             budget,
             screen: terms.screen.map(Box::new),
             wakeups: Wakeups::new(),

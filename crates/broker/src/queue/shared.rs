@@ -4,7 +4,7 @@ use super::aftermath::{Aftermath, NEVER};
 use super::{ConsumerId, DeleteIf, GroupReport, Mode, ProducerId, Queue, Statistics, Want};
 use crate::budget::{Budget, NodeMemory};
 use crate::error::{QueueError, no_exchange};
-use crate::exchange::Alternate;
+use crate::exchange::{Alternate, Binding, ScopedBinding};
 use crate::node::Node;
 use crate::settings::{Limits, QueueSettings, Terms};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, lock};
@@ -110,6 +110,18 @@ impl SharedQueue {
         if let Some(node) = self.node.upgrade() {
             self.creator.store(node.creators().number(user), Ordering::Relaxed);
         }
+    }
+
+    /// How it is bound as the queue of a subscription for which it was not made.
+    pub fn subscription(&self) -> Option<Arc<Binding>> {
+        self.lock().subscription.as_ref()?.binding()
+    }
+
+    /// It is bound so as the queue of a subscription for which it was not made, or is none any more;
+    /// returns how it was before, for that to be ended.
+    pub fn set_subscription(&self, binding: Option<ScopedBinding>) -> Option<ScopedBinding> {
+        let binding = binding.map(Box::new);
+        std::mem::replace(&mut self.lock().subscription, binding).map(|before| *before)
     }
 
     /// It is for what the node itself sends to one link: operators are not told of it.

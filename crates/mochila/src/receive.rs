@@ -119,9 +119,7 @@ impl Receiving<'_> {
                 (None, false) => Wait::Until(deadline),
             };
             // What is held while nothing comes may be what the broker waits for.
-            let owes = self.options.tx == 0
-                && self.options.ack_frequency > 0
-                && self.inbound.owes_acknowledgement();
+            let owes = self.acknowledges() && self.inbound.owes_acknowledgement();
             let wait = if owes { wait.at_most(ACKNOWLEDGE_PAUSE) } else { wait };
             let before = self.handler.reporter.messages();
             let handler = &mut self.handler;
@@ -149,13 +147,17 @@ impl Receiving<'_> {
                 self.progress.update(now_ns(), self.handler.count);
                 continue;
             }
-            if owes {
-                self.inbound.acknowledge_all();
+            if owes && !self.inbound.is_draining() {
+                self.inbound.acknowledge();
             }
             if !self.options.forever && !self.handler.done && !self.inbound.has_waiting() {
                 if self.inbound.is_drained() {
-                    // The broker has nothing, and has said so.
-                    return Ok(());
+                    // The broker has nothing, and has said so; what is rolled back it has again.
+                    if self.options.tx == 0 || !self.inbound.owes_acknowledgement() {
+                        return Ok(());
+                    }
+                    self.inbound.acknowledge();
+                    self.inbound.drain_again();
                 }
                 if Instant::now() >= deadline {
                     self.inbound.drain();
@@ -163,6 +165,10 @@ impl Receiving<'_> {
             }
         }
         Ok(())
+    }
+
+    fn acknowledges(&self) -> bool {
+        self.options.tx > 0 || self.options.ack_frequency > 0
     }
 
     fn finish(mut self) -> Outcome {
@@ -174,8 +180,8 @@ impl Receiving<'_> {
         self.handler.printer.flush()?;
         if self.options.tx > 0 {
             self.inbound.end_last_transaction()?;
-        } else if self.options.ack_frequency > 0 {
-            self.inbound.acknowledge_all();
+        } else if self.acknowledges() {
+            self.inbound.acknowledge();
         }
         self.inbound.finish_replies(&mut self.handler.replies)?;
         self.inbound.close()?;
@@ -244,7 +250,8 @@ fn is_eos(sections: &Sections, bytes: &[u8]) -> bool {
 
 /// The outcome of a message that was processed.
 /// Messages that are handled are acknowledged when nothing more has come for so long, however few they
-/// are: a queue that counts them against its limit may hold its senders back until then.
+/// are: a queue that counts them against its limit may hold its senders back until then. So a
+/// transaction ends, too.
 const ACKNOWLEDGE_PAUSE: Duration = Duration::from_millis(100);
 
 const ACCEPTED: DeliveryState = DeliveryState::Accepted;

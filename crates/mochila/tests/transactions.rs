@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use std::process::{Command, Output};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mochila_client::{Connection, DeliveryState, Error, Options, Session};
 use mochila_server::{Config, Server};
@@ -89,6 +89,32 @@ fn receive_accepts_in_transactions_and_what_is_rolled_back_comes_again() {
     broker.ok("send -a q -m 30");
     broker.ok("receive -a q -m 30 --tx 10 --rollback-frequency 3 --capacity 10");
     assert_eq!(broker.numbers("q"), (21..=30).collect::<Vec<_>>(), "the third one was in vain");
+}
+
+#[test]
+fn receive_takes_all_there_is_whatever_it_rolls_back() {
+    let broker = Broker::start();
+    for line in
+        ["--tx 3 --rollback-frequency 2", "--tx 7 --rollback-frequency 3 --ignore-duplicates"]
+    {
+        broker.ok("send -a q -m 100");
+        broker.ok(&format!("receive -a q --print-content no {line}"));
+        assert_eq!(broker.numbers("q"), [0; 0], "{line}");
+    }
+}
+
+#[test]
+fn a_transaction_of_receive_ends_when_nothing_more_comes() {
+    let broker = Broker::start();
+    broker.ok("config add queue q --max-queue-count=10");
+    // Without that, the three messages left of ten have no end before the next transaction has one.
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| broker.ok("receive -a q -m 100 --tx 7 --timeout 30 --print-content no"));
+        broker.ok("send -a q -m 100 --tx 10");
+    });
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(broker.numbers("q"), [0; 0]);
 }
 
 #[test]

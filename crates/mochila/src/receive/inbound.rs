@@ -145,6 +145,11 @@ impl Inbound {
         self.draining == Draining::Done
     }
 
+    /// There is something again.
+    pub(super) fn drain_again(&mut self) {
+        self.draining = Draining::No;
+    }
+
     /// Messages came while draining: they may have used the credit up, so there may be more.
     pub(super) fn drain_is_fruitful(&mut self) {
         self.draining = match self.draining {
@@ -179,7 +184,7 @@ impl Inbound {
     pub(super) fn handled(&mut self, acknowledge: Acknowledge, delivery_id: u32) {
         self.intake.handled(delivery_id);
         if acknowledge.everything {
-            self.acknowledge_all();
+            self.acknowledge();
         }
         if self.transacting.as_mut().is_some_and(|it| it.ends_with(acknowledge.handled)) {
             self.end_transaction(false);
@@ -316,8 +321,12 @@ impl Inbound {
         }
     }
 
-    /// Accepts everything that was handled.
-    pub(super) fn acknowledge_all(&mut self) {
+    /// Accepts everything that was handled, and ends the transaction that it is in, if any.
+    pub(super) fn acknowledge(&mut self) {
+        if self.transacting.is_some() {
+            // Nothing is handled in one that has still to begin.
+            return self.end_transaction(false);
+        }
         if let Some((first, last)) = self.intake.unacknowledged.take() {
             let Attachment { driver, session, .. } = &mut self.attachment;
             driver.engine().settle_incoming(*session, first, last, ACCEPTED, true);

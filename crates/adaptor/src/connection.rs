@@ -8,6 +8,7 @@ use mochila_engine::{
 use mochila_management::{ConnectionRecord, LinkRecord};
 use mochila_wire::{AmqpError, DeliveryState, Now, condition};
 
+use crate::credit::Credit;
 use crate::incoming::{Destination, Incoming};
 use crate::links::{End, Links, Slot};
 use crate::outgoing::{IN_VAIN, Parting};
@@ -135,7 +136,8 @@ impl Connection {
         let goes_on_ms = incoming.destination.goes_on_ms();
         let partial = incoming.partial.as_ref();
         let given_up_ms = partial.and_then(|partial| partial.given_up_ms(&self.node.settings));
-        [goes_on_ms, given_up_ms, incoming.credit.lent_until_ms].into_iter().flatten().min()
+        let Credit { lent_until_ms, rivals_until_ms, .. } = *incoming.credit;
+        [goes_on_ms, given_up_ms, lent_until_ms, rivals_until_ms].into_iter().flatten().min()
     }
 
     /// Lets senders go on that have waited long enough for one of many queues, and gives those up

@@ -66,9 +66,11 @@ impl Connection {
                 };
                 let incoming = self.links.incoming(transfer.link);
                 // That credit was for the transaction which fills the queue. Another one that is begun
-                // with it is not to blame.
-                let is_at_limit = incoming.is_none_or(|it| it.credit.is_at_limit);
-                had_credit &= !(is_at_limit && self.transactions.has_brought(id));
+                // with it is not to blame, nor is this one if there is room to come by now.
+                let is_at_limit = incoming.is_none_or(|it| it.credit.is_at_limit)
+                    && self.transactions.has_brought(id)
+                    && self.is_still_at_limit(transfer.link);
+                had_credit &= !is_at_limit;
                 Some(id)
             }
             _ => None,

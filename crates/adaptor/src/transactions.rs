@@ -181,12 +181,13 @@ impl Transactions {
         !self.works.is_empty()
     }
 
-    /// Whether one of them has brought messages to this queue.
-    pub(crate) fn have_room_at(&self, queue: &Arc<SharedQueue>) -> bool {
-        self.works.values().any(|work| match &work.state {
-            State::Live { transaction, .. } => transaction.has_room_at(queue),
-            State::Dead(_) => false,
-        })
+    /// For how many messages that they have brought this queue keeps room.
+    pub(crate) fn room_at(&self, queue: &Arc<SharedQueue>) -> u64 {
+        let each = self.works.values().map(|work| match &work.state {
+            State::Live { transaction, .. } => transaction.room_at(queue),
+            State::Dead(_) => 0,
+        });
+        each.sum()
     }
 
     /// Whether a transaction has brought messages, wherever to.

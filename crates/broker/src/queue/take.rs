@@ -108,6 +108,9 @@ impl Queue {
             self.distributor.set_waiting(id);
             Taking::Waiting
         };
+        if self.messages.free().len() == 0 {
+            self.call_transacting();
+        }
         self.settle_down(now);
         taking
     }

@@ -43,21 +43,31 @@ pub enum Leeway {
     Wait,
     /// It goes on with so much credit, beyond the threshold and up to the limit.
     Credit(u32),
+    /// There is no room, but for what other transactions keep as well: they may be about to end. If
+    /// they are not, they wait for each other, and it goes on as at [`Leeway::Limit`].
+    Rivals,
     /// There is no room. It may send one message more, which is not to be taken beyond the limit: if
     /// that was not all, the transaction is in vain.
     Limit,
 }
 
+impl Leeway {
+    /// True if only the end of transactions makes room.
+    pub fn is_at_limit(&self) -> bool {
+        matches!(self, Leeway::Rivals | Leeway::Limit)
+    }
+}
+
 impl SharedQueue {
-    /// What becomes of a producer with a transaction that keeps room here, and that wants so much
-    /// credit and gets none.
-    pub fn leeway(&self, want: &Want) -> Leeway {
-        self.lock().leeway(want)
+    /// What becomes of a producer with transactions that keep room here for `own` messages, and that
+    /// wants so much credit and gets none.
+    pub fn leeway(&self, want: &Want, own: u64) -> Leeway {
+        self.lock().leeway(want, own)
     }
 }
 
 impl Queue {
-    fn leeway(&self, want: &Want) -> Leeway {
+    fn leeway(&self, want: &Want, own: u64) -> Leeway {
         let kept = self.transacted().room;
         if !self.policy.is_closed() {
             // Memory is short: if it is that of transactions, they go on until there is none.
@@ -66,11 +76,14 @@ impl Queue {
                 false => Leeway::Wait,
             };
         }
-        if !self.policy.is_closed_by(kept) {
+        // What consumers hold may be in transactions that wait for this one.
+        let is_all_held = self.messages.free().len() == 0;
+        if !is_all_held && !self.policy.is_closed_by(kept) {
             return Leeway::Wait;
         }
         match self.policy.credit_to_limit(want, self.producer_count()) {
             0 if !self.messages.is_empty() => Leeway::Wait,
+            0 if kept.messages > own => Leeway::Rivals,
             0 => Leeway::Limit,
             credit => Leeway::Credit(credit),
         }

@@ -90,10 +90,10 @@ impl Transaction {
         self.parts.iter().any(|part| !part.posts.is_empty())
     }
 
-    /// Whether it has brought messages to this queue, which keeps room for them.
-    pub fn has_room_at(&self, queue: &Arc<SharedQueue>) -> bool {
-        let here = |part: &&Part| Arc::ptr_eq(&part.queue, queue);
-        self.parts.iter().find(here).is_some_and(|part| !part.posts.is_empty())
+    /// For how many messages that it has brought this queue keeps room.
+    pub fn room_at(&self, queue: &Arc<SharedQueue>) -> u64 {
+        let here = self.parts.iter().filter(|part| Arc::ptr_eq(&part.queue, queue));
+        here.flat_map(|part| &part.posts).map(|post| post.room.messages).sum()
     }
 
     /// Takes the messages of a batch for a queue, which gets them if the transaction succeeds;

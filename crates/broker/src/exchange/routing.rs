@@ -239,6 +239,9 @@ impl Routing {
             transaction.begin_offer(exchange.drops_strays());
         }
         for (place, part) in self.parts.iter().enumerate() {
+            if batch.cascade.as_ref().is_some_and(|it| it.has_filled(part.queue.address())) {
+                continue;
+            }
             let is_governor = |queue: &Arc<SharedQueue>| Arc::ptr_eq(queue, &part.queue.0);
             let held_back = governor.as_ref().is_some_and(is_governor);
             let whole = self.is_whole.then(|| Amount::of(batch));
@@ -304,17 +307,25 @@ impl Routing {
         mut transaction: Option<&mut Transaction>,
     ) -> Wakeups {
         let mut wakeups = Wakeups::new();
-        for of_queue in overflow.chunk_by(|a, b| a.0 == b.0) {
-            let rejected = &published.rejected;
-            let is_told = |index: &u32| rejected.binary_search_by_key(index, |it| it.index).is_ok();
-            let indexes = of_queue.iter().map(|(_, index)| *index);
-            let indexes: Vec<u32> = indexes.filter(|index| !is_told(index)).collect();
-            if let Some((place, _)) = of_queue.first().filter(|_| !indexes.is_empty()) {
-                self.batch.select(batch, &indexes);
-                let queue = &self.parts[*place].queue;
-                let transaction = transaction.as_deref_mut();
-                wakeups.merge(queue.bury_refused(now, &mut self.batch, transaction));
-            }
+        let rejected = &published.rejected;
+        let is_told = |index: &u32| rejected.binary_search_by_key(index, |it| it.index).is_ok();
+        let left: Vec<(usize, u32)> =
+            overflow.iter().filter(|(_, index)| !is_told(index)).copied().collect();
+        if left.is_empty() {
+            return wakeups;
+        }
+        // What one of these queues sends on is not for the others either.
+        let cascade = batch.cascade.clone().unwrap_or_default();
+        for of_queue in left.chunk_by(|a, b| a.0 == b.0) {
+            cascade.note_full(self.parts[of_queue[0].0].queue.address());
+        }
+        for of_queue in left.chunk_by(|a, b| a.0 == b.0) {
+            let indexes: Vec<u32> = of_queue.iter().map(|(_, index)| *index).collect();
+            self.batch.select(batch, &indexes);
+            self.batch.cascade = Some(Arc::clone(&cascade));
+            let queue = &self.parts[of_queue[0].0].queue;
+            let transaction = transaction.as_deref_mut();
+            wakeups.merge(queue.bury_refused(now, &mut self.batch, transaction));
         }
         wakeups
     }

@@ -2,7 +2,7 @@
 
 use super::{Head, MessageMeta, MessageName, MessageNames, NO_OVERLAY, Named, Overlay, Segment};
 use crate::budget::Budget;
-use crate::messages::Flags;
+use crate::messages::{Cascade, Flags};
 use crate::queue::{Enqueued, Refusal, Rejected};
 use crate::selector::SelectorInput;
 use crate::settings::Naming;
@@ -27,8 +27,8 @@ pub struct Batch {
     /// The messages have a place where they stay if they do not get in: what a queue keeps out is
     /// refused.
     pub(crate) may_stay: bool,
-    /// How many queues its messages have left one after another because they had to.
-    pub(crate) hops: u8,
+    /// How its messages have come here, if nobody has sent them.
+    pub(crate) cascade: Option<Arc<Cascade>>,
 }
 
 /// The descriptor of one message of a batch.
@@ -103,7 +103,7 @@ impl Batch {
             numbers: std::mem::take(&mut self.numbers),
             kept_out: std::mem::take(&mut self.kept_out),
             may_stay: std::mem::take(&mut self.may_stay),
-            hops: std::mem::take(&mut self.hops),
+            cascade: self.cascade.take(),
         }
     }
 
@@ -115,7 +115,7 @@ impl Batch {
             overlays: self.overlays.clone(),
             bytes: self.bytes,
             may_stay: self.may_stay,
-            hops: self.hops,
+            cascade: self.cascade.clone(),
             ..Batch::default()
         }
     }
@@ -137,7 +137,7 @@ impl Batch {
         self.numbers.clear();
         self.kept_out = 0;
         self.may_stay = false;
-        self.hops = 0;
+        self.cascade = None;
     }
 
     /// The routing key of a message: the subject of its properties, empty if it has none.
@@ -158,7 +158,8 @@ impl Batch {
     /// the bytes.
     pub(crate) fn select(&mut self, all: &Batch, indexes: &[u32]) {
         self.clear();
-        (self.may_stay, self.hops) = (all.may_stay, all.hops);
+        self.may_stay = all.may_stay;
+        self.cascade.clone_from(&all.cascade);
         for index in indexes {
             let message = all.messages[*index as usize];
             let segment = &all.segments[message.segment as usize];
@@ -173,7 +174,8 @@ impl Batch {
         self.messages.extend_from_slice(&all.messages);
         self.overlays.extend_from_slice(&all.overlays);
         self.bytes = all.bytes;
-        (self.may_stay, self.hops) = (all.may_stay, all.hops);
+        self.may_stay = all.may_stay;
+        self.cascade.clone_from(&all.cascade);
     }
 
     /// Encoded bytes of one message.

@@ -6,6 +6,7 @@ use super::slots::Slots;
 use super::{Messages, index_of};
 use crate::exchange::Alternate;
 use crate::message::{Batch, Incoming, MessageMeta, NO_OVERLAY, Overlay};
+use crate::sync::{Mutex, lock};
 use mochila_wire::Now;
 use std::sync::Arc;
 
@@ -37,6 +38,40 @@ impl Death {
     }
 }
 
+/// What follows from messages that somebody has sent, as one queue after the other that has no room
+/// for them sends others on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cascade {
+    /// How many queues have sent on, from the first of them to the one that these messages have left.
+    queues: u8,
+    /// All that had no room, by their addresses: nothing comes back to them, on whatever way. So there
+    /// is an end, and every queue sends on once.
+    full: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Cascade {
+    /// What comes after this one, in messages that leave one more queue; `None` if that is one too
+    /// many.
+    pub(crate) fn further(before: Option<&Cascade>) -> Option<Cascade> {
+        let mut cascade = before.cloned().unwrap_or_default();
+        cascade.queues += 1;
+        (cascade.queues <= MOST_QUEUES).then_some(cascade)
+    }
+
+    /// This queue has no room.
+    pub(crate) fn note_full(&self, queue: usize) {
+        lock(&self.full).push(queue);
+    }
+
+    /// Whether this queue has had no room.
+    pub(crate) fn has_filled(&self, queue: usize) -> bool {
+        lock(&self.full).contains(&queue)
+    }
+}
+
+/// So many queues messages leave one after another without anybody doing anything.
+const MOST_QUEUES: u8 = 8;
+
 /// Dead letters: they have left their queue, and are to be published by whoever has changed it, once
 /// its lock has been released.
 #[derive(Debug)]
@@ -48,8 +83,8 @@ pub(crate) struct DeadLetters {
     pub(crate) alternate: Arc<Alternate>,
     /// When the queue was changed.
     pub(crate) now: Now,
-    /// How many queues these messages have left in this way without anybody doing anything.
-    pub(crate) hops: u8,
+    /// What they come from, if that is not what somebody has done.
+    pub(crate) cascade: Option<Arc<Cascade>>,
 }
 
 /// Where the dead letters of a queue are collected, if it has an alternate exchange.
@@ -61,7 +96,7 @@ pub(crate) struct Grave {
     batch: Batch,
     deaths: Vec<Death>,
     now: Now,
-    hops: u8,
+    cascade: Option<Arc<Cascade>>,
 }
 
 impl Grave {
@@ -72,7 +107,7 @@ impl Grave {
             batch: Batch::default(),
             deaths: Vec::new(),
             now: Now::new(0, 0),
-            hops: 0,
+            cascade: None,
         }
     }
 
@@ -115,7 +150,7 @@ impl Grave {
     }
 
     fn take(&mut self) -> Option<DeadLetters> {
-        let hops = std::mem::take(&mut self.hops);
+        let cascade = self.cascade.take();
         if self.deaths.is_empty() {
             return None;
         }
@@ -124,7 +159,7 @@ impl Grave {
             deaths: std::mem::take(&mut self.deaths),
             alternate: Arc::clone(&self.alternate),
             now: self.now,
-            hops,
+            cascade,
         })
     }
 }
@@ -135,11 +170,17 @@ impl Messages {
         self.grave = grave.map(Box::new);
     }
 
-    /// The queue is being changed at this time, by messages that have come by so many hops.
-    pub(crate) fn note_time(&mut self, now: Now, hops: u8) {
+    /// The queue is being changed at this time.
+    pub(crate) fn note_time(&mut self, now: Now) {
         if let Some(grave) = &mut self.grave {
             grave.now = now;
-            grave.hops = grave.hops.max(hops);
+        }
+    }
+
+    /// What becomes a dead letter now does so because of messages that have come in this way.
+    pub(crate) fn note_cascade(&mut self, cascade: Option<&Arc<Cascade>>) {
+        if let (Some(grave), Some(cascade)) = (&mut self.grave, cascade) {
+            grave.cascade = Some(Arc::clone(cascade));
         }
     }
 
@@ -156,9 +197,9 @@ impl Messages {
             };
             message.past = Flags::TIMELESS;
         }
-        let hops = batch.hops;
+        let cascade = batch.cascade.clone();
         let deaths = vec![Death::Dropped; batch.len()];
-        Some(DeadLetters { batch, deaths, alternate: Arc::clone(&grave.alternate), now, hops })
+        Some(DeadLetters { batch, deaths, alternate: Arc::clone(&grave.alternate), now, cascade })
     }
 
     /// Dead letters since the last time.

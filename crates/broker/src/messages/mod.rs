@@ -22,7 +22,7 @@ mod withdrawal;
 
 pub(crate) use bits::Bits;
 pub(crate) use compact::Compaction;
-pub(crate) use dead::{DeadLetters, Death, Grave};
+pub(crate) use dead::{Cascade, DeadLetters, Death, Grave};
 pub(crate) use entry::Flags;
 pub(crate) use groups::{GroupState, Groups, Handover};
 pub(crate) use leaving::{Dequeued, Return};

@@ -2,18 +2,19 @@
 
 use super::SharedQueue;
 use crate::message::Batch;
-use crate::messages::{DeadLetters, Messages};
+use crate::messages::{Cascade, DeadLetters, Death, Messages};
 use crate::sync::lock;
 use crate::transaction::Transaction;
 use crate::wake::Wakeups;
 use mochila_wire::{Now, Symbol, Value};
+use std::sync::Arc;
 
 impl SharedQueue {
     /// Publishes dead letters, each with where it comes from and why; says how many. No lock may be
     /// held.
     ///
-    /// A queue that is full and drops may be bound, by way of exchanges, to itself; so messages go
-    /// on in this way for a few hops only, and are dropped then.
+    /// A queue may be bound, by way of exchanges, to itself. Messages for which it has no room do not
+    /// come back to it, and others go on in this way for a few queues only; they are dropped then.
     pub(super) fn bury(&self, dead: DeadLetters) -> (u64, Wakeups) {
         self.bury_in(dead, None)
     }
@@ -33,10 +34,14 @@ impl SharedQueue {
     }
 
     fn bury_in(&self, dead: DeadLetters, transaction: Option<&mut Transaction>) -> (u64, Wakeups) {
-        let DeadLetters { mut batch, deaths, alternate, now, hops } = dead;
-        let Some(exchange) = alternate.get().filter(|_| hops < MOST_HOPS) else {
+        let DeadLetters { mut batch, deaths, alternate, now, cascade } = dead;
+        let cascade = Cascade::further(cascade.as_deref());
+        let (Some(exchange), Some(cascade)) = (alternate.get(), cascade) else {
             return (0, Wakeups::new());
         };
+        if deaths.iter().all(|death| *death == Death::Dropped) {
+            cascade.note_full(std::ptr::from_ref(self).addr());
+        }
         for (index, death) in deaths.iter().enumerate() {
             let annotations = [
                 (SOURCE, Value::from(self.name())),
@@ -45,7 +50,7 @@ impl SharedQueue {
             ];
             batch.annotate(index, &annotations, self.budget());
         }
-        batch.hops = hops + 1;
+        batch.cascade = Some(Arc::new(cascade));
         (batch.len() as u64, exchange.publish_dead(now, &mut batch, transaction))
     }
 
@@ -68,7 +73,5 @@ const SOURCE: Symbol = Symbol::from_static("x-opt-deadletter-source");
 const REASON: Symbol = Symbol::from_static("x-opt-deadletter-reason");
 /// The annotation that says since when.
 const TIME: Symbol = Symbol::from_static("x-opt-deadletter-time");
-/// So many queues messages leave one after another without anybody doing anything.
-const MOST_HOPS: u8 = 8;
 /// So many are published at a time.
 const BURIED_AT_ONCE: u64 = 1024;

@@ -1,7 +1,7 @@
 //! A queue's share of the node's memory.
 
 use super::{ProducerId, Queue, SharedQueue};
-use crate::budget::Claim;
+use crate::budget::{Claim, Reservation};
 use crate::message::cost_of_one;
 use crate::wake::Wakeups;
 
@@ -96,33 +96,41 @@ impl Queue {
         // The next message may be somewhat larger.
         let most = self.budget.least_kept().max(one + one / 4);
         let left = bytes.saturating_add(messages.saturating_mul(cost_of_one(0)));
-        let has = self.kept.as_ref().map_or(0, |kept| kept.bytes());
+        let has = self.kept().map_or(0, Reservation::bytes);
         let more = left.min(most.saturating_sub(has));
         let Some(more) = self.budget.keep(more).filter(|more| more.bytes() > 0) else { return };
-        match &mut self.kept {
+        match &mut self.rare.get_or_insert_default().kept {
             Some(kept) => kept.merge(more),
-            None => self.kept = Some(Box::new(more)),
+            none => *none = Some(more),
         }
         self.producers.call(1, &self.budget, &mut self.wakeups);
     }
 
     /// Gives back what was kept and is not needed any more.
     pub(super) fn keep_no_more(&mut self) {
-        if self.kept.is_some() && (!self.budget.is_short() || self.producers.len() == 0) {
-            self.kept = None;
+        if self.kept().is_some() && (!self.budget.is_short() || self.producers.len() == 0) {
+            self.take_kept();
         }
+    }
+
+    fn kept(&self) -> Option<&Reservation> {
+        self.rare.as_ref()?.kept.as_ref()
+    }
+
+    fn take_kept(&mut self) -> Option<Reservation> {
+        self.rare.as_mut()?.kept.take()
     }
 
     fn lend_kept(&mut self, id: ProducerId, claim: &mut Claim) -> bool {
         if self.deleted || self.policy.is_closed() || !self.producers.contains(id) {
             return false;
         }
-        let Some(kept) = self.kept.take() else {
+        let Some(kept) = self.take_kept() else {
             self.producers.wait(id);
             return false;
         };
         self.wait_no_longer(id);
-        claim.take_over(*kept);
+        claim.take_over(kept);
         true
     }
 

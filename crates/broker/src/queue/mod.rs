@@ -96,11 +96,17 @@ pub(crate) struct Queue {
     /// What keeps messages out.
     screen: Option<Box<Screen>>,
     budget: Arc<Budget>,
-    /// Memory for the next message, kept while the node's is short; in a box, since few queues have any.
-    kept: Option<Box<Reservation>>,
-    /// How it is bound as the queue of a subscription for which it was not made.
-    subscription: Option<Box<ScopedBinding>>,
+    rare: Option<Box<Rare>>,
     wakeups: Wakeups,
+}
+
+/// What few queues have.
+#[derive(Debug, Default)]
+struct Rare {
+    /// Memory for the next message, kept while the node's is short.
+    kept: Option<Reservation>,
+    /// How it is bound as the queue of a subscription for which it was not made.
+    subscription: Option<ScopedBinding>,
 }
 
 /// What became of a batch.
@@ -155,8 +161,7 @@ impl Queue {
             deleted: false,
             taken_down: false,
             guests: 0,
-            kept: None,
-            subscription: None,
+            rare: None,
             budget,
             screen: terms.screen.map(Box::new),
             wakeups: Wakeups::new(),
@@ -211,7 +216,8 @@ impl Queue {
             rejected.extend(all.map(|index| Rejected { index, reason: Refusal::Deleted }));
             return Enqueued { accepted: 0, rejected, is_closed: true };
         }
-        self.messages.note_time(now, batch.hops);
+        self.messages.note_time(now);
+        self.messages.note_cascade(batch.cascade.as_ref());
         let before = self.policy.bytes();
         let (added, bytes) = if self.messages.keeps_last_values() {
             self.enqueue_last_values(now, batch, held_back, &mut rejected)
@@ -534,7 +540,7 @@ impl Queue {
 
     /// What has to be looked at after every change.
     fn settle_down(&mut self, now: Now) {
-        self.messages.note_time(now, 0);
+        self.messages.note_time(now);
         if self.deleted {
             return;
         }

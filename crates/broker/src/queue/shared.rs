@@ -114,14 +114,17 @@ impl SharedQueue {
 
     /// How it is bound as the queue of a subscription for which it was not made.
     pub fn subscription(&self) -> Option<Arc<Binding>> {
-        self.lock().subscription.as_ref()?.binding()
+        self.lock().rare.as_ref()?.subscription.as_ref()?.binding()
     }
 
     /// It is bound so as the queue of a subscription for which it was not made, or is none any more;
     /// returns how it was before, for that to be ended.
     pub fn set_subscription(&self, binding: Option<ScopedBinding>) -> Option<ScopedBinding> {
-        let binding = binding.map(Box::new);
-        std::mem::replace(&mut self.lock().subscription, binding).map(|before| *before)
+        let mut queue = self.lock();
+        match binding {
+            None => queue.rare.as_mut()?.subscription.take(),
+            some => std::mem::replace(&mut queue.rare.get_or_insert_default().subscription, some),
+        }
     }
 
     /// It is for what the node itself sends to one link: operators are not told of it.

@@ -2,10 +2,13 @@
 
 use crate::bench::{Bench, message};
 use mochila_broker::exchange::Unroutable;
+use mochila_broker::settings::LimitPolicy;
 use mochila_broker::{
-    DeleteIf, ExchangeDeleteIf, ExchangeError, ExchangeKind, ExchangeSettings, QueueSettings,
+    DeleteIf, Exchange, ExchangeDeleteIf, ExchangeError, ExchangeKind, ExchangeSettings,
+    QueueSettings, SharedQueue,
 };
 use mochila_wire::{Map, Message};
+use std::sync::Arc;
 
 #[test]
 fn a_message_goes_once_to_every_queue_that_matches() {
@@ -173,6 +176,53 @@ fn what_a_full_queue_refuses_for_itself_alone_is_a_dead_letter() {
         }
         assert_eq!(small.statistics().discards_overflow, 2);
     }
+}
+
+#[test]
+fn dead_letters_do_not_come_back_to_where_there_was_no_room() {
+    let mut bench = Bench::new();
+    let fanout = bench.exchange(ExchangeKind::Fanout);
+    let limited = |max_count, limit_policy, to: &str| QueueSettings {
+        max_count: Some(max_count),
+        limit_policy,
+        alternate_exchange: Some(to.into()),
+        ..QueueSettings::default()
+    };
+    let bind = |bench: &Bench, exchange: &Exchange, queue: &Arc<SharedQueue>| {
+        exchange.bind(bench.now, queue, "", Map::new()).unwrap().1.perform();
+    };
+    // What sends to it is also where its dead letters go.
+    let small = bench.broker.create("small", limited(1, LimitPolicy::Reject, "e")).unwrap();
+    bind(&bench, &fanout, &small);
+    let large = bench.bind(&fanout, "large", "");
+    for text in ["0", "1", "2"] {
+        bench.publish(&fanout, &[text]);
+    }
+    assert_eq!(bench.texts(&small), ["0"]);
+    assert_eq!(bench.texts(&large), ["0", "1", "1", "2", "2"]);
+    // Many of them tell nobody more than they would alone.
+    for name in ["second", "third", "fourth", "fifth"] {
+        let queue = bench.broker.create(name, limited(1, LimitPolicy::Reject, "e")).unwrap();
+        bind(&bench, &fanout, &queue);
+    }
+    bench.publish(&fanout, &["3"]);
+    bench.purge(&large);
+    bench.publish(&fanout, &["4"]);
+    assert_eq!(bench.texts(&large), ["4"; 6], "once, and once for each that had no room");
+    // Rings to each other, and one to itself.
+    let exchanges = ["to-a", "to-b", "to-c"]
+        .map(|name| bench.exchange_with(name, |settings| settings.kind = ExchangeKind::Fanout));
+    let rings = [("a", "to-b"), ("b", "to-a"), ("c", "to-c")]
+        .map(|(name, to)| bench.broker.create(name, limited(2, LimitPolicy::Ring, to)).unwrap());
+    for (exchange, ring) in exchanges.iter().zip(&rings) {
+        bind(&bench, exchange, ring);
+    }
+    for text in ["0", "1", "2", "3", "4", "5", "6", "7"] {
+        bench.publish(&exchanges[0], &[text]);
+        bench.publish(&exchanges[2], &[text]);
+    }
+    let left = rings.each_ref().map(|ring| bench.texts(ring));
+    assert_eq!(left, [["6", "7"], ["4", "5"], ["6", "7"]]);
 }
 
 #[test]

@@ -338,9 +338,9 @@ impl Node {
             return Ok(());
         }
         let before = queue.subscription();
-        let there = exchange.binding(queue, key).filter(|it| it.arguments() == arguments);
-        if let (Some(before), Some(there)) = (&before, &there)
-            && Arc::ptr_eq(before, there)
+        if let (Some(before), Some(there)) = (&before, exchange.binding(queue, key))
+            && Arc::ptr_eq(before, &there)
+            && (arguments.is_empty() || there.arguments() == arguments)
         {
             return Ok(());
         }

@@ -54,6 +54,13 @@ pub enum QueueError {
         /// Messages in it.
         messages: u64,
     },
+    /// It has changed places with another queue, and so must stay.
+    Redirected {
+        /// The queue.
+        name: String,
+        /// The one that gets its messages.
+        peer: String,
+    },
     /// What is sent to it cannot go to another queue.
     CannotRedirect {
         /// Its name.
@@ -92,7 +99,8 @@ impl QueueError {
             QueueError::Exists { .. }
             | QueueError::InUse { .. }
             | QueueError::NotEmpty { .. }
-            | QueueError::CannotRedirect { .. } => condition::PRECONDITION_FAILED,
+            | QueueError::CannotRedirect { .. }
+            | QueueError::Redirected { .. } => condition::PRECONDITION_FAILED,
             QueueError::TooMany { .. } | QueueError::NoMemory(_) => {
                 condition::RESOURCE_LIMIT_EXCEEDED
             }
@@ -125,6 +133,9 @@ impl fmt::Display for QueueError {
             QueueError::NotEmpty { name, messages } => {
                 let noun = if *messages == 1 { "message" } else { "messages" };
                 write!(f, "queue '{name}' is not empty: it holds {messages} {noun}")
+            }
+            QueueError::Redirected { name, peer } => {
+                write!(f, "queue '{name}' must not delete itself: its messages go to queue '{peer}'")
             }
             QueueError::CannotRedirect { name, reason } => {
                 write!(f, "queue '{name}' cannot be redirected: {reason}")

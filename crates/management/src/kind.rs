@@ -162,7 +162,7 @@ pub(crate) static KINDS: [Kind; 8] = [
                       other way round; without a target, or with an empty one, that ends. It ends \
                       too when one of the two is deleted. Messages that are there stay, and \
                       consumers stay. 409 if one of the \
-                      two has been redirected already, or may delete itself.",
+                      two has been redirected already, or may delete itself; one that has been must not be told to.",
                 perform: |scope, kind, request| {
                     let queue = queue_of(scope, kind, request)?;
                     queue::redirect(scope, &queue, request)
@@ -220,8 +220,8 @@ pub(crate) static KINDS: [Kind; 8] = [
                       all else in the body are arguments, in a map called `arguments` if you like. \
                       A headers exchange wants `x-match` (`all` or `any`) and the headers that a \
                       message has to have, null for any value. A direct exchange ends all other \
-                      bindings of the key if there is `qpid.exclusive-binding`. What is bound so \
-                      already stays so; 409 if its arguments are others.",
+                      bindings of the key if `qpid.exclusive-binding` is true. What is bound so \
+                      already stays so; 409 if it is to have arguments and has others.",
                 perform: |scope, _, request| binding::create(scope, request),
             },
             READ,

@@ -40,6 +40,20 @@ impl Binding {
         &self.arguments
     }
 
+    /// Whether it is what somebody wants who asks for `wanted`, of the same queue and key. Where the
+    /// key alone counts, whoever gives no arguments takes what there is.
+    pub(super) fn is_as_wanted(&self, wanted: &Binding) -> bool {
+        let (there, wants) = (&self.arguments, &wanted.arguments);
+        let is_same = || {
+            there.iter().count() == wants.iter().count()
+                && wants.iter().all(|pair| there.iter().any(|other| other == pair))
+        };
+        match wanted.rule {
+            Rule::Conditions(_) => self.rule == wanted.rule,
+            Rule::Key => wants.is_empty() || is_same(),
+        }
+    }
+
     /// How many claims it stays for; `None` if it stays until somebody ends it.
     pub fn claims(&self) -> Option<u64> {
         self.tenure.scope()

@@ -57,7 +57,7 @@ impl Bindings {
         binding: Arc<Binding>,
     ) -> Result<(Arc<Binding>, bool), ExchangeError> {
         if let Some(there) = self.get(&binding.queue, &binding.key) {
-            if there.rule == binding.rule {
+            if there.is_as_wanted(&binding) {
                 there.tenure.extend(&binding.tenure);
                 return Ok((Arc::clone(there), false));
             }

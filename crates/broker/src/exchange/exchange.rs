@@ -15,6 +15,7 @@ use crate::budget::{Budget, NodeMemory};
 use crate::events::{Event, EventKind};
 use crate::node::Node;
 use crate::queue::SharedQueue;
+use crate::settings::flag;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use arc_swap::ArcSwapOption;
@@ -159,7 +160,7 @@ impl Exchange {
 
     fn rule_of(&self, arguments: &Map) -> Result<Rule, ExchangeError> {
         let kind = self.settings.kind;
-        if arguments.contains(EXCLUSIVE) && kind != ExchangeKind::Direct {
+        if is_exclusive(arguments)? && kind != ExchangeKind::Direct {
             let reason = format!("{EXCLUSIVE} is for direct exchanges");
             return Err(ExchangeError::InvalidBinding { reason });
         }
@@ -179,7 +180,7 @@ impl Exchange {
         let cost = BINDING_COST + key.len() as u64;
         let memory = self.budget().reserve_for_node(cost).map_err(ExchangeError::NoMemory)?;
         let memory = NodeMemory::new(memory);
-        let is_exclusive = arguments.contains(EXCLUSIVE);
+        let is_exclusive = is_exclusive(&arguments)?;
         let target = Target(Arc::clone(queue));
         let binding = Binding { key, queue: target, arguments, rule, tenure, _memory: memory };
         let binding = Arc::new(binding);
@@ -416,6 +417,15 @@ impl fmt::Debug for Exchange {
             .field("kind", &self.settings.kind)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a binding with these arguments is to be the only one with its key.
+fn is_exclusive(arguments: &Map) -> Result<bool, ExchangeError> {
+    let Some(value) = arguments.get(EXCLUSIVE) else { return Ok(false) };
+    flag(value).ok_or_else(|| {
+        let reason = format!("{EXCLUSIVE} takes true or false, not {value}");
+        ExchangeError::InvalidBinding { reason }
+    })
 }
 
 /// The argument of a binding that is to be the only one with its key.

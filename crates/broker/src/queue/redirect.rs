@@ -59,7 +59,7 @@ impl Node {
             return Err(QueueError::Itself { name: source.name().to_owned() });
         }
         for queue in [source, target] {
-            if queue.settings().lifetime.is_some() {
+            if queue.settings().may_delete_itself() {
                 return Err(cannot(queue, "it may delete itself".to_owned()));
             }
         }

@@ -209,6 +209,9 @@ impl SharedQueue {
     /// Other settings are in force from now on. How messages are grouped can change only while
     /// there are none.
     pub fn set_settings(&self, now: Now, settings: QueueSettings) -> Result<Wakeups, QueueError> {
+        if let Some(peer) = self.redirect_peer().filter(|_| settings.may_delete_itself()) {
+            return Err(QueueError::Redirected { name: self.name.to_string(), peer });
+        }
         let node = self.node.upgrade();
         let alternate = match (&settings.alternate_exchange, &node) {
             (Some(name), Some(node)) => Some(node.alternate(name).map_err(no_exchange)?),

@@ -19,6 +19,7 @@ pub use error::SettingsError;
 pub use limits::{Defaults, Limits};
 pub use subscribed::Subscribed;
 pub use value::ArgumentKind;
+pub(crate) use value::flag;
 
 pub(crate) use arrangement::Arrangement;
 pub(crate) use in_force::USUAL_ALERT_GAP_SECONDS;
@@ -109,6 +110,11 @@ pub struct QueueSettings {
 }
 
 impl QueueSettings {
+    /// Whether the queue may be gone without anybody having deleted it.
+    pub(crate) fn may_delete_itself(&self) -> bool {
+        self.lifetime.is_some() || self.limit_policy == LimitPolicy::SelfDestruct
+    }
+
     /// With so many deliveries in vain a message is not delivered again.
     pub(crate) fn most_deliveries(&self) -> u32 {
         let most = self.max_delivery_count.filter(|most| *most > 0);

@@ -141,7 +141,8 @@ fn name(value: &Value) -> Option<Box<str>> {
     name.is_ascii().then(|| name.into())
 }
 
-fn flag(value: &Value) -> Option<bool> {
+/// What a value says as an answer of yes or no.
+pub(crate) fn flag(value: &Value) -> Option<bool> {
     if let Some(flag) = value.as_bool() {
         return Some(flag);
     }

@@ -7,7 +7,7 @@ use mochila_broker::{
     DeleteIf, Exchange, ExchangeDeleteIf, ExchangeError, ExchangeKind, ExchangeSettings,
     QueueSettings, SharedQueue,
 };
-use mochila_wire::{Map, Message};
+use mochila_wire::{Map, Message, Value};
 use std::sync::Arc;
 
 #[test]
@@ -344,6 +344,48 @@ fn an_exclusive_binding_ends_the_others_with_its_key() {
     assert_eq!((bench.texts(&b), bench.texts(&c)), (vec!["other".into()], vec!["k".into()]));
     assert!(bench.broker.exchanges_of(&a).is_empty());
     assert_eq!(bench.broker.exchanges_of(&b).len(), 1);
+}
+
+#[test]
+fn a_binding_does_not_get_other_arguments_than_it_has() {
+    let bench = Bench::new();
+    let flag = |value: Value| Map::new().with("qpid.exclusive-binding", value);
+    for (exchange, has, others) in [
+        ("amq.topic", Map::new(), Map::new().with("foo", 1)),
+        ("amq.fanout", Map::new().with("foo", 1), Map::new().with("foo", 2)),
+        ("amq.direct", Map::new(), flag(true.into())),
+        ("amq.direct", flag(true.into()), flag(false.into())),
+    ] {
+        let exchange = bench.broker.exchange(exchange).unwrap();
+        let queue = bench.bind_with(&exchange, "q", "k", has.clone());
+        let other = bench.bind(&exchange, "other", "k");
+        let error = exchange.bind(bench.now, &queue, "k", others).unwrap_err();
+        assert!(matches!(error, ExchangeError::Duplicate { .. }), "{error}");
+        assert_eq!(exchange.bindings_of(&other).len(), 1, "nobody else loses his binding by that");
+        for again in [has.clone(), Map::new()] {
+            assert!(!exchange.bind(bench.now, &queue, "k", again).unwrap().0);
+        }
+        assert_eq!(*exchange.binding(&queue, "k").unwrap().arguments(), has);
+        for queue in [&queue, &other] {
+            let _ = exchange.unbind(queue, "k");
+        }
+    }
+}
+
+#[test]
+fn a_binding_that_is_not_exclusive_ends_no_others() {
+    let bench = Bench::new();
+    let direct = bench.exchange(ExchangeKind::Direct);
+    let there = bench.bind(&direct, "there", "k");
+    for value in [false.into(), 0.into(), "no".into()] {
+        let arguments = Map::new().with("qpid.exclusive-binding", Value::clone(&value));
+        let queue = bench.queue(&format!("{value}"));
+        assert!(direct.bind(bench.now, &queue, "k", arguments).unwrap().0);
+        assert_eq!(direct.bindings_of(&there).len(), 1, "{value}");
+    }
+    let arguments = Map::new().with("qpid.exclusive-binding", "maybe");
+    let error = direct.bind(bench.now, &bench.queue("q"), "k", arguments).unwrap_err();
+    assert!(error.to_string().contains("takes true or false"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Two queues that have changed places for those who send.
 
 use crate::bench::QueueBench;
-use mochila_broker::settings::LifetimePolicy;
+use mochila_broker::settings::{LifetimePolicy, LimitPolicy};
 use mochila_broker::{DeleteIf, EventKind, QueueSettings};
 
 /// Two queues, the first of which is redirected to the second.
@@ -93,6 +93,14 @@ fn only_two_different_queues_that_stay_can_change_places() {
     assert!(refusal(&here, &third).contains("go to queue 'there' already"));
     assert!(refusal(&third, &third).contains("cannot go to where they are"));
     assert!(refusal(&third, &passing).contains("it may delete itself"));
+    let limit_policy = LimitPolicy::SelfDestruct;
+    let explosive = QueueSettings { limit_policy, max_count: Some(1), ..QueueSettings::default() };
+    let bomb = here.beside("bomb", explosive.clone());
+    assert!(refusal(&third, &bomb).contains("it may delete itself"));
+    for settings in [QueueSettings { lifetime, ..QueueSettings::default() }, explosive] {
+        let error = there.queue.set_settings(there.now, settings).unwrap_err().to_string();
+        assert!(error.contains("must not delete itself: its messages go to queue 'q'"), "{error}");
+    }
     assert_eq!(third.queue.redirect_peer(), None, "nothing is half done");
     let error = here.broker.cancel_redirect(&third.queue).unwrap_err().to_string();
     assert_eq!(error, "queue 'third' cannot be redirected: its messages go to no other queue");

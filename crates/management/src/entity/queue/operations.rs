@@ -200,7 +200,8 @@ fn queue_error(error: &QueueError) -> Error {
         | QueueError::Locked { .. }
         | QueueError::InUse { .. }
         | QueueError::NotEmpty { .. }
-        | QueueError::CannotRedirect { .. } => Error::Conflict(description),
+        | QueueError::CannotRedirect { .. }
+        | QueueError::Redirected { .. } => Error::Conflict(description),
         QueueError::TooMany { .. } | QueueError::NoMemory(_) => Error::Unavailable(description),
         QueueError::InvalidName { .. } | QueueError::Itself { .. } | QueueError::Settings(_) => {
             Error::BadRequest(description)

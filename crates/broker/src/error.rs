@@ -135,7 +135,10 @@ impl fmt::Display for QueueError {
                 write!(f, "queue '{name}' is not empty: it holds {messages} {noun}")
             }
             QueueError::Redirected { name, peer } => {
-                write!(f, "queue '{name}' must not delete itself: its messages go to queue '{peer}'")
+                write!(
+                    f,
+                    "queue '{name}' must not delete itself: its messages go to queue '{peer}'"
+                )
             }
             QueueError::CannotRedirect { name, reason } => {
                 write!(f, "queue '{name}' cannot be redirected: {reason}")

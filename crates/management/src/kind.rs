@@ -346,6 +346,12 @@ impl Kind {
         })
     }
 
+    /// One of them, as it is called in a sentence.
+    pub(crate) fn with_article(&self) -> String {
+        let article = if self.name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        format!("{article} {}", self.name)
+    }
+
     /// Its place in the table.
     pub(crate) fn place(&self) -> usize {
         let place = KINDS.iter().position(|kind| kind.name == self.name);

@@ -117,6 +117,8 @@ fn perform(scope: &Scope<'_>, request: &Request) -> Result<Answer, Error> {
     let kind = request.entity_kind()?;
     match kind.operations.iter().find(|known| known.name == name) {
         Some(operation) => (operation.perform)(scope, kind, request),
-        None => Err(Error::NotImplemented(format!("a {} has no operation {name}", kind.name))),
+        None => {
+            Err(Error::NotImplemented(format!("{} has no operation {name}", kind.with_article())))
+        }
     }
 }

@@ -141,7 +141,7 @@ fn attribute_names<'a>(kinds: &'static [Kind], asked: &[&'a str]) -> Result<Vec<
     match asked.iter().find(|name| kinds.iter().all(|kind| kind.column(name).is_none())) {
         None => Ok(asked.to_vec()),
         Some(unknown) => Err(Error::BadRequest(match kinds {
-            [kind] => format!("a {} has no attribute {}", kind.name, quoted(unknown)),
+            [kind] => format!("{} has no attribute {}", kind.with_article(), quoted(unknown)),
             _ => format!("nothing has an attribute {}", quoted(unknown)),
         })),
     }

@@ -275,8 +275,7 @@ impl Config<'_> {
         let subject = Subject { kind: "queue", name: from };
         let told = self.management.on(subject, "MOVE", arguments)?;
         let moved = messages(&told, "moved");
-        let is_all = count.is_some() && told.get("moved").and_then(Value::as_u64) == count;
-        match told.get("refused").and_then(Value::as_str).filter(|_| !is_all) {
+        match refusal(&told, "moved", count) {
             None => show(&format!("Moved {moved}\n")),
             Some(reason) => Err(Failure::new(
                 "NotMoved",
@@ -295,7 +294,7 @@ impl Config<'_> {
         let told =
             self.management.on(Subject { kind: "queue", name: queue }, "REROUTE", arguments)?;
         let rerouted = messages(&told, "rerouted");
-        match told.get("refused").and_then(Value::as_str) {
+        match refusal(&told, "rerouted", count) {
             None => show(&format!("Rerouted {rerouted}\n")),
             Some(reason) => Err(Failure::new(
                 "NotRouted",
@@ -393,6 +392,13 @@ fn say_how_to_name(name: &str) {
         Some(text) => remark(format_args!("Note: in addresses this name is written {text}")),
         None => remark("Warning: no address of send and receive can mean this name"),
     }
+}
+
+/// Why messages that were meant stay where they are; nothing if as many have gone as were to go.
+fn refusal<'a>(told: &'a Map, gone: &str, count: Option<u64>) -> Option<&'a str> {
+    let gone = told.get(gone).and_then(Value::as_u64);
+    let is_all = count.is_some_and(|count| count > 0) && gone == count;
+    told.get("refused").and_then(Value::as_str).filter(|_| !is_all)
 }
 
 /// How many messages something was done to, as the answer says.

@@ -9,6 +9,14 @@ use crate::config::{Config, ConfigError};
 pub(crate) fn of(config: &Config) -> Result<Vec<Pattern>, ConfigError> {
     let patterns: Vec<Pattern> =
         config.queue_patterns.iter().map(|text| read(text)).collect::<Result<_, _>>()?;
+    for (index, Pattern { pattern, .. }) in patterns.iter().enumerate() {
+        if patterns[..index].iter().any(|before| before.pattern == *pattern) {
+            return Err(wrong(pattern, "it is there twice"));
+        }
+        if pattern.is_empty() || RESERVED.iter().any(|begin| pattern.starts_with(begin)) {
+            return Err(wrong(pattern, "no queue can have such a name"));
+        }
+    }
     Ok(match (config.auto_create, patterns.is_empty()) {
         (false, _) => Vec::new(),
         (true, true) => vec![Pattern::any()],
@@ -33,7 +41,7 @@ fn wrong(pattern: &str, reason: &str) -> ConfigError {
 fn read(text: &str) -> Result<Pattern, ConfigError> {
     let (pattern, list) = text.split_once(';').unwrap_or((text, ""));
     let mut arguments = Map::new();
-    for argument in list.split(',').map(str::trim).filter(|argument| !argument.is_empty()) {
+    for argument in split(list).into_iter().map(str::trim).filter(|it| !it.is_empty()) {
         let Some((name, value)) = argument.split_once('=') else {
             let reason = format!("'{}' is not ARGUMENT=VALUE", argument.escape_debug());
             return Err(wrong(text, &reason));
@@ -44,6 +52,29 @@ fn read(text: &str) -> Result<Pattern, ConfigError> {
     let settings = QueueSettings::from_arguments(&arguments);
     Ok(Pattern::new(pattern.trim(), settings.map_err(|error| wrong(text, &error.to_string()))?))
 }
+
+/// Splits a list of arguments at its commas; one that no `NAME=` follows is a part of a value.
+fn split(list: &str) -> Vec<&str> {
+    let begins_argument = |rest: &str| {
+        let name = rest.split_once('=').map_or("", |(name, _)| name.trim());
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        !name.is_empty() && name.chars().all(is_of_name)
+    };
+    let mut arguments = Vec::new();
+    let mut start = 0;
+    for (comma, _) in list.match_indices(',') {
+        let rest = &list[comma + 1..];
+        if begins_argument(rest) || rest.trim().is_empty() {
+            arguments.push(&list[start..comma]);
+            start = comma + 1;
+        }
+    }
+    arguments.push(&list[start..]);
+    arguments
+}
+
+/// So names begin that are not for queues.
+const RESERVED: &[&str] = &["$", "amq.", "qpid."];
 
 #[cfg(test)]
 mod tests {
@@ -74,6 +105,29 @@ mod tests {
         let patterns = of_texts(&["jobs", "recent.*; max-count=100, qpid.policy_type=ring"]);
         let jobs = Pattern::new("jobs", QueueSettings::default());
         assert_eq!(patterns, Ok(vec![jobs, Pattern::new("recent.*", recent)]));
+    }
+
+    #[test]
+    fn a_value_may_have_commas() {
+        let text = "red;filter=n IN (1, 2) OR s = 'a,b',max-count=3,";
+        let settings = of_texts(&[text]).unwrap().remove(0).settings;
+        assert_eq!(settings.filter.as_deref(), Some("n IN (1, 2) OR s = 'a,b'"));
+        assert_eq!(settings.max_count, Some(3));
+    }
+
+    #[test]
+    fn what_is_wrong_with_patterns_is_said() {
+        for (texts, error) in [
+            (
+                &["a.*;max-count=1", "a.*;max-count=2"][..],
+                "queue-patterns: 'a.*': it is there twice",
+            ),
+            (&[""], "queue-patterns: '': no queue can have such a name"),
+            (&["$x.*;max-count=1"], "queue-patterns: '$x.*': no queue can have such a name"),
+            (&["*", "amq.*"], "queue-patterns: 'amq.*': no queue can have such a name"),
+        ] {
+            assert_eq!(of_texts(texts).unwrap_err(), error);
+        }
     }
 
     #[test]

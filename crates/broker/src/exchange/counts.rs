@@ -115,7 +115,7 @@ statistics! {
     producer_count = "producerCount",
     /// Messages that have come in.
     msg_receives = "msgReceives",
-    /// Messages that have gone to queues, once for each queue.
+    /// Messages that have gone to queues, once for each queue, also if its filter has kept them out.
     msg_routes = "msgRoutes",
     /// Messages that no queue was bound for, nor for the alternate exchange.
     msg_drops = "msgDrops",

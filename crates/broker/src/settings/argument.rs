@@ -79,11 +79,12 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "lifetime-policy",
         aliases: &["qpid.lifetime-policy"],
         kind: ArgumentKind::Choice(LIFETIMES),
-        doc: "When the queue is deleted by itself. on-close: with the link that made it; what no \
-              link has made stays. on-no-links (if-unused): when its last link is gone. \
-              on-no-messages (if-empty): when there are no messages and the link that made it is \
-              gone, or the last link after there have been messages. The last: when there are \
-              neither links nor messages.",
+        doc: "When the queue is deleted by itself. delete-on-close: with the link that made it; \
+              what no link has made stays. delete-on-no-links (or delete-if-unused): when its last \
+              link is gone. delete-on-no-messages (or delete-if-empty): when there are no messages \
+              and the link that made it is gone, or the last link after there have been messages. \
+              delete-on-no-links-or-messages (or delete-if-unused-and-empty): when there are neither \
+              links nor messages. manual: never.",
         write: |settings, value| {
             settings.lifetime = value.and_then(|value| lifetime(value.choice()))
         },

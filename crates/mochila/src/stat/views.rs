@@ -264,7 +264,7 @@ pub(super) fn acl(acl: &Entity) -> Table {
 /// What a number is called, and the attributes that count messages and bytes.
 type Statistic = (&'static str, &'static str, &'static str);
 
-const STATISTICS: [Statistic; 20] = [
+const STATISTICS: [Statistic; 21] = [
     ("queue-depth", "msgDepth", "byteDepth"),
     ("total-enqueues", "msgTotalEnqueues", "byteTotalEnqueues"),
     ("total-dequeues", "msgTotalDequeues", "byteTotalDequeues"),
@@ -283,6 +283,7 @@ const STATISTICS: [Statistic; 20] = [
     ("discards-lvq-replace", "discardsLvq", ""),
     ("discards-subscriber-reject", "discardsSubscriber", ""),
     ("discards-max-delivery", "discardsMaxDelivery", ""),
+    ("discards-filter", "discardsFilter", ""),
     ("discards-purged", "discardsPurge", ""),
     ("reroutes", "reroutes", ""),
 ];

@@ -327,8 +327,9 @@ pub(super) static SETTINGS: &[Setting] = &[
         Takes::Many("PATTERN"),
         [queue_patterns],
         "Names of queues that are made when a client first attaches to them, with `*` for any text; can \
-         be repeated. What these queues are like may follow: `recent.*;max-count=100,limit-policy=ring`. \
-         Without it all names are, and become ordinary queues"
+         be repeated. What these queues are like may follow: `recent.*;max-count=100,limit-policy=ring`; \
+         a comma that no `NAME=` follows is part of a value. Of patterns that match a name the longest \
+         counts, and of those as long the first. Without it all names are, and become ordinary queues"
     ),
     setting!(
         Queues,

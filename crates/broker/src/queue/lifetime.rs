@@ -2,6 +2,15 @@
 
 use crate::settings::{LifetimePolicy, QueueSettings};
 
+/// Under what conditions a queue may be deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeleteIf {
+    /// Only if it has no links.
+    pub unused: bool,
+    /// Only if it has no messages.
+    pub empty: bool,
+}
+
 /// Watches over the end of a queue (part 3, sections 3.5.10 to 3.5.13).
 #[derive(Debug)]
 pub(crate) struct Lifetime {

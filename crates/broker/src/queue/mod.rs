@@ -69,6 +69,7 @@ use std::sync::Arc;
 use transacting::Transacted;
 
 pub(crate) use aftermath::Aftermath;
+pub use lifetime::DeleteIf;
 pub use transacting::Leeway;
 pub(crate) use transacting::Room;
 
@@ -127,15 +128,6 @@ pub struct Rejected {
     pub index: u32,
     /// Why.
     pub reason: Refusal,
-}
-
-/// Under what conditions a queue may be deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeleteIf {
-    /// Only if it has no links.
-    pub unused: bool,
-    /// Only if it has no messages.
-    pub empty: bool,
 }
 
 impl Queue {

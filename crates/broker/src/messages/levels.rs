@@ -15,6 +15,8 @@ pub(crate) struct Levels {
     levels: Vec<Positions>,
     /// How many messages of each level have been taken in this round of turns.
     taken: Turns,
+    /// The level of which messages were taken last.
+    last: usize,
     placing: Placing,
 }
 
@@ -36,13 +38,16 @@ pub(crate) struct Choice {
     counts: bool,
     /// All levels have had their turns before.
     starts_round: bool,
+    /// A higher one has just had its turn, and stands back in the new round too.
+    stands_back: Option<usize>,
 }
 
 impl Levels {
     pub(crate) fn new(priorities: Priorities) -> Levels {
         let mut levels = Vec::new();
         levels.resize_with(priorities.count(), Positions::default);
-        Levels { priorities, levels, taken: Turns::default(), placing: Placing::default() }
+        let placing = Placing::default();
+        Levels { priorities, levels, taken: Turns::default(), last: NO_LEVEL, placing }
     }
 
     /// Turns are as long as this from now on, if the levels are the same; false if they are not.
@@ -78,29 +83,44 @@ impl Levels {
 
     /// The next messages of all that `next` finds in the levels.
     pub(crate) fn choose(&self, mut next: impl FnMut(&Positions) -> Option<Run>) -> Option<Choice> {
-        let mut first = None;
+        let (mut first, mut second) = (None, None);
         for (level, positions) in self.highest_first() {
             let Some(run) = next(positions) else { continue };
             let stands_back = first.is_some();
-            first.get_or_insert((level, run));
+            match first {
+                None => first = Some((level, run)),
+                Some(_) => second = second.or(Some((level, run))),
+            }
             let turn = self.turn(level, stands_back);
             let most = turn.saturating_sub(u64::from(self.taken[level]));
             if most > 0 {
                 let counts = turn != u64::MAX;
-                return Some(Choice { level, run, most, counts, starts_round: false });
+                let (starts_round, stands_back) = (false, None);
+                return Some(Choice { level, run, most, counts, starts_round, stands_back });
             }
         }
-        // All have had their turn.
-        let (level, run) = first?;
-        let most = self.turn(level, false);
-        Some(Choice { level, run, most, counts: most != u64::MAX, starts_round: true })
+        // All have had their turn, some of them perhaps long ago.
+        let (first, second) =
+            (first?, second.filter(|_| first.is_some_and(|it| it.0 == self.last)));
+        let stands_back = second.map(|_| first.0);
+        let (level, run) = second.unwrap_or(first);
+        let most = self.turn(level, stands_back.is_some());
+        let counts = most != u64::MAX;
+        Some(Choice { level, run, most, counts, starts_round: true, stands_back })
     }
 
     /// Messages that were chosen have been taken.
     pub(crate) fn took(&mut self, choice: Choice, messages: u64) {
-        if choice.starts_round && messages > 0 {
-            self.taken = Turns::default();
+        if messages == 0 {
+            return;
         }
+        if choice.starts_round {
+            let before = std::mem::take(&mut self.taken);
+            if let Some(level) = choice.stands_back {
+                self.taken[level] = before[level];
+            }
+        }
+        self.last = choice.level;
         if !choice.counts {
             return;
         }
@@ -171,3 +191,6 @@ impl Levels {
         }
     }
 }
+
+/// No messages have been taken of any level yet.
+const NO_LEVEL: usize = usize::MAX;

@@ -57,7 +57,7 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "exclusive",
         aliases: &[],
         kind: ArgumentKind::Flag,
-        doc: "Only the connection that uses the queue first may consume from it.",
+        doc: "Only the connection that consumes from the queue first may consume from it.",
         write: |settings, value| settings.exclusive = value.is_some_and(Argued::flag),
         read: |settings| Some(Argued::Flag(settings.exclusive)),
     },
@@ -347,7 +347,8 @@ pub static ARGUMENTS: &[Argument] = &[
         aliases: &["lvq-key"],
         kind: ArgumentKind::Property,
         doc: "Of messages with the same value of this application property only the last one is \
-              kept; those without it are alike.",
+              kept; those without it are alike. Values are compared as texts, as the Qpid broker \
+              does it: 1 is '1', and an empty text counts as none.",
         write: |settings, value| settings.last_value_key = value.and_then(Argued::name),
         read: |settings| settings.last_value_key.clone().map(Argued::Name),
     },

@@ -45,6 +45,8 @@ struct Model {
     expired: u64,
     /// How many messages of each level have been taken in this round of turns.
     taken: [u32; 10],
+    /// The level of which a message was taken last.
+    last: Option<usize>,
     /// What the consumer that was looked at last may have.
     last_takeable: Vec<(usize, u64)>,
 }
@@ -61,6 +63,7 @@ impl Model {
             replaced: 0,
             expired: 0,
             taken: [0; 10],
+            last: None,
             last_takeable: Vec::new(),
         }
     }
@@ -449,7 +452,7 @@ impl Model {
             false => self.takeable(index),
         };
         self.last_takeable = left.clone();
-        let (turns, mut taken) = (self.kind.turns(), self.taken);
+        let (turns, mut taken, mut last) = (self.kind.turns(), self.taken, self.last);
         let mut order = Vec::new();
         while order.len() < most && !left.is_empty() {
             let mut stands_back = false;
@@ -469,15 +472,22 @@ impl Model {
                 stands_back = true;
             }
             let Some((level, position, turn)) = chosen else {
-                taken = [0; 10];
+                // The highest one does not begin again if it was its turn just now.
+                let highest = left.iter().map(|(level, _)| *level).max().unwrap();
+                let is_alone = left.iter().all(|(level, _)| *level == highest);
+                let before = std::mem::take(&mut taken);
+                if last == Some(highest) && !is_alone {
+                    taken[highest] = before[highest];
+                }
                 continue;
             };
+            last = Some(level);
             taken[level] += u32::from(turn != u32::MAX);
             left.retain(|(_, p)| *p != position);
             order.push(position);
         }
         if are_taken {
-            self.taken = taken;
+            (self.taken, self.last) = (taken, last);
         }
         order
     }

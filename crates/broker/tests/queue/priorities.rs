@@ -175,6 +175,18 @@ fn turns_go_on_from_one_consumer_to_the_next() {
 }
 
 #[test]
+fn a_turn_that_a_lower_level_has_had_long_ago_makes_no_other_longer() {
+    let mut bench = bench(10, |settings| settings.fairshare = Some(2));
+    let consumer = bench.consumer();
+    send(&mut bench, &[(1, "l"), (1, "l"), (0, "z"), (0, "z")]);
+    assert_eq!(bench.take(consumer, 4).texts.concat(), "llzz");
+    let of = |priority, text, count| (0..count).map(move |_| (priority, text));
+    let messages: Vec<_> = of(9, "h", 8).chain(of(1, "l", 4)).chain(of(0, "z", 4)).collect();
+    send(&mut bench, &messages);
+    assert_eq!(bench.take(consumer, 20).texts.concat(), "hhllzzhhllzzhhhh");
+}
+
+#[test]
 fn a_low_level_without_a_turn_of_its_own_gets_one_message_at_a_time_and_starves_nobody() {
     let mut bench = bench(2, |settings| settings.fairshare_of[1] = Some(2));
     let messages: Vec<_> = (0..5).map(|_| (1, "l")).chain((0..4).map(|_| (9, "h"))).collect();

@@ -114,7 +114,7 @@ pub(crate) struct QueueFlags {
     /// Turn off sender flow control when the number of queued messages drops below this value
     #[arg(long, value_name = "n")]
     pub(crate) flow_resume_count: Option<u64>,
-    /// Enable message groups: the property that holds the group identifier
+    /// Enable message groups: the property that holds the group identifier; needs --shared-groups
     #[arg(long, value_name = "header-name")]
     pub(crate) group_header: Option<String>,
     /// Allow message group consumption across multiple consumers

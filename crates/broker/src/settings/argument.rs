@@ -95,7 +95,7 @@ pub static ARGUMENTS: &[Argument] = &[
         plain: "auto-delete-timeout",
         aliases: &[],
         kind: ArgumentKind::Seconds,
-        doc: "How long the queue lives on when its lifetime is over; implies auto-delete.",
+        doc: "How many seconds the queue lives on when its lifetime is over; implies auto-delete.",
         write: |settings, value| {
             let seconds = value.map_or(0, Argued::number);
             settings.auto_delete_delay_ms = seconds * 1_000;

@@ -36,11 +36,15 @@ pub(crate) fn reason(queue: &str, statistics: &Statistics, scope: &Scope<'_>) ->
     }
     let takers: Vec<&LinkAt> =
         scope.consumers(queue).iter().filter(|at| !at.link.browsing).collect();
+    let (all, them) = match depth {
+        1 => ("its only message is".to_owned(), "it"),
+        _ => (format!("all {depth} messages are"), "them"),
+    };
     // What was settled in a transaction is with no link any more.
     let with_links: u64 = takers.iter().map(|at| at.link.unsettled.get()).sum();
     let transacted = held.saturating_sub(with_links);
     if transacted >= depth {
-        return Some(format!("all {depth} messages are in transactions that have not ended"));
+        return Some(format!("{all} in transactions that have not ended"));
     }
     if takers.is_empty() {
         return Some("nobody consumes from it".to_owned());
@@ -52,8 +56,7 @@ pub(crate) fn reason(queue: &str, statistics: &Statistics, scope: &Scope<'_>) ->
             _ => format!(", or in transactions that have not ended ({transacted})"),
         };
         return Some(format!(
-            "all {depth} messages are with consumers that have not settled them{apart}; {} at {} \
-             holds {}",
+            "{all} with consumers that have not settled {them}{apart}; {} at {} holds {}",
             link::identity(most),
             most.connection.peer_address,
             most.link.unsettled.get()

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use mochila_broker::exchange::SubscriberId;
 use mochila_broker::settings::Subscribed;
 use mochila_broker::{
-    ConsumerId, ConsumerOptions, DeleteIf, Exchange, ExchangeKind, Filters, Pick, QueueError,
-    QueueSettings, SharedQueue, Waker, Wakeups,
+    Adoption, ConsumerId, ConsumerOptions, DeleteIf, Exchange, ExchangeKind, Filters, Pick,
+    QueueError, QueueSettings, SharedQueue, Waker, Wakeups,
 };
 use mochila_wire::performative::Attach;
 use mochila_wire::terminus::{
@@ -23,8 +23,6 @@ use crate::{Node, refusal};
 pub(crate) struct Subscription {
     pub(crate) exchange: Arc<Exchange>,
     id: SubscriberId,
-    /// It ends with its link, however that goes.
-    ends_with_link: bool,
     /// The exchange was made for this link.
     owns_exchange: bool,
 }
@@ -92,12 +90,18 @@ impl<'a> WantedSubscription<'a> {
         let mut settings = self.wanted.subscription_settings()?;
         settings.durable = self.source.durable != TerminusDurability::None;
         settings.exclusive = !self.subscribed.is_shared;
-        if self.source.expiry_policy != TerminusExpiryPolicy::Never {
+        if let Some(keeps_ms) = self.keeps_ms() {
             settings.lifetime = Some(LifetimePolicy::DeleteOnNoLinks);
-            settings.auto_delete_delay_ms = u64::from(self.source.timeout) * 1_000;
+            settings.auto_delete_delay_ms = keeps_ms;
         }
         settings.subscribed = Some(Arc::clone(&self.subscribed));
         Ok(settings)
+    }
+
+    /// How long it stays without links; `None` if it does until somebody ends it.
+    fn keeps_ms(&self) -> Option<u64> {
+        let lasts = self.source.expiry_policy == TerminusExpiryPolicy::Never;
+        (!lasts).then(|| u64::from(self.source.timeout) * 1_000)
     }
 
     /// What is still to be asked of the messages that are in a queue with these settings.
@@ -120,30 +124,21 @@ impl<'a> WantedSubscription<'a> {
 }
 
 impl Subscription {
-    /// A link takes from an exchange; `source` says how long it wants to.
-    pub(crate) fn new(at: &ExchangeAt<'_>, source: &Source, waker: Waker) -> Subscription {
+    /// A link takes from an exchange.
+    pub(crate) fn new(at: &ExchangeAt<'_>, waker: Waker) -> Subscription {
         let id = at.exchange.attach_subscriber(waker);
-        let lasts = source.expiry_policy == TerminusExpiryPolicy::Never || source.timeout > 0;
-        Subscription {
-            exchange: Arc::clone(&at.exchange),
-            id,
-            ends_with_link: !lasts,
-            owns_exchange: at.is_own,
-        }
+        Subscription { exchange: Arc::clone(&at.exchange), id, owns_exchange: at.is_own }
     }
 
     /// The link is gone; if its peer has closed it, the subscription ends unless others share it.
     pub(crate) fn leave(self, queue: &Arc<SharedQueue>, closed: bool, wakeups: &mut Wakeups) {
         self.exchange.detach_subscriber(self.id);
         let is_over = closed || self.exchange.is_deleted();
-        if !is_subscription(queue) {
-            // It stays with what it has, and gets no more.
-            if (is_over || self.ends_with_link) && queue.statistics().consumer_count == 0 {
-                wakeups
-                    .merge(queue.set_subscription(None).map_or_else(Wakeups::new, |it| it.end()));
-            }
-        } else if is_over {
+        if is_over && is_subscription(queue) {
             wakeups.merge(queue.delete(UNUSED).unwrap_or_default());
+        } else if is_over && queue.statistics().consumer_count == 0 {
+            // It stays with what it has, and gets no more.
+            wakeups.merge(queue.end_adoption());
         }
         if self.owns_exchange {
             wakeups.merge(self.exchange.delete(<_>::default()).unwrap_or_default());
@@ -236,8 +231,13 @@ impl Connection {
         scopes.iter().find_map(|sharing| {
             let name = self.subscription_name(&peer.name, *sharing);
             let queue = self.node.broker.queue(&name)?;
-            let is_shared = queue.settings().subscribed.as_ref()?.is_shared;
-            let exchange = self.node.broker.exchanges_of(&queue).into_iter().next()?;
+            let (exchange, is_shared) = match &queue.settings().subscribed {
+                Some(subscribed) => {
+                    let exchange = self.node.broker.exchanges_of(&queue).into_iter().next()?;
+                    (exchange, subscribed.is_shared)
+                }
+                None => queue.adopted().map(|(exchange, _, is_shared)| (exchange, is_shared))?,
+            };
             (is_shared || *sharing != Sharing::Global).then_some((exchange, queue))
         })
     }
@@ -337,8 +337,8 @@ impl Node {
             wakeups.merge(bound.map_err(|error| error.to_amqp())?.1);
             return Ok(());
         }
-        let before = queue.subscription();
-        if let (Some(before), Some(there)) = (&before, exchange.binding(queue, key))
+        let before = queue.adopted();
+        if let (Some((_, before, _)), Some(there)) = (&before, exchange.binding(queue, key))
             && Arc::ptr_eq(before, &there)
             && (arguments.is_empty() || there.arguments() == arguments)
         {
@@ -350,9 +350,8 @@ impl Node {
         let bound = exchange.bind_scoped(now, queue, key, arguments.clone());
         let (bound, woken) = bound.map_err(|error| error.to_amqp())?;
         wakeups.merge(woken);
-        if let Some(before) = queue.set_subscription(Some(bound)) {
-            wakeups.merge(before.end());
-        }
+        let adoption = Adoption::new(bound, wish.subscribed.is_shared, wish.keeps_ms());
+        wakeups.merge(queue.adopt(adoption));
         Ok(())
     }
 }

@@ -77,7 +77,7 @@ impl Connection {
             WantedSubscription::new(name, (wanted, asked), at, options.filters.as_ref())?;
         let (queue, consumer, is_new) =
             self.node.subscribe(now, &wish, options, &mut scratch.wakeups)?;
-        let subscription = Some(Subscription::new(at, asked, options.waker.clone()));
+        let subscription = Some(Subscription::new(at, options.waker.clone()));
         let wants_lost_groups = options.wants_lost_groups;
         let tap = Tap {
             queue,

@@ -202,7 +202,7 @@ impl Connection {
             departure: None,
             owns_queue: false,
             wants_lost_groups: false,
-            subscription: Some(Subscription::new(&at, &source, waker)),
+            subscription: Some(Subscription::new(&at, waker)),
         });
         self.insert_link(id, BoundEnd::from(end), record, scratch);
         Ok(())

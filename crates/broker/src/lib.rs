@@ -43,7 +43,7 @@ pub use message::{
 };
 pub use node::{AbandonedTotals, Broker, BrokerSettings, Pattern};
 pub use queue::{
-    ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, GroupReport, Leeway,
+    Adoption, ConsumerId, ConsumerOptions, ConsumerReport, DeleteIf, Enqueued, GroupReport, Leeway,
     LostGroups, Mode, Moved, Outcome, Pick, ProducerId, Refusal, Rejected, Settlement, SharedQueue,
     Statistics, TakeLimit, Taking, Want,
 };

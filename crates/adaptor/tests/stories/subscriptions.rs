@@ -321,6 +321,66 @@ fn a_queue_that_was_no_subscription_is_not_lost_to_one_of_its_name() {
     assert_eq!(bench.queue_names(), ["orders"], "it cannot be unsubscribed either");
 }
 
+/// How a queue is bound that an operator has made, and bound with the key `own`.
+fn keys_of(bench: &Bench, queue: &str) -> Vec<String> {
+    let exchange = bench.node.broker.exchange("amq.topic").unwrap();
+    let bindings = exchange.bindings_of(&bench.queue(queue));
+    let mut keys: Vec<String> = bindings.iter().map(|it| it.key().to_owned()).collect();
+    keys.sort();
+    keys
+}
+
+fn operators_queue(bench: &Bench, name: &str) {
+    bench.create(name, |_| {});
+    let exchange = bench.node.broker.exchange("amq.topic").unwrap();
+    exchange.bind(bench.now, &bench.queue(name), "own", Map::new()).unwrap().1.perform();
+}
+
+#[test]
+fn a_lasting_subscription_upon_an_operators_queue_ends_when_its_owner_says_so() {
+    for (name, source, end_it) in [
+        ("one_r", lasting(at("amq.topic/news", Map::new())), &[][..]),
+        ("r", lasting(shared(at("amq.topic/news", Map::new()))), &["global"]),
+    ] {
+        let mut bench = Bench::new();
+        operators_queue(&bench, name);
+        let client = named(&mut bench, "one");
+        let link = bench.subscribe(client, "r", source);
+        detach(&mut bench, client, link);
+        assert_eq!(keys_of(&bench, name), ["news", "own"]);
+        let stranger = named(&mut bench, "other");
+        let refused = attach_to_end(&mut bench, stranger, "r", &[]);
+        assert_eq!(bench.detach_error(refused).condition, condition::NOT_FOUND);
+        let link = attach_to_end(&mut bench, client, "r", end_it);
+        bench.close_link(link);
+        assert_eq!(keys_of(&bench, name), ["own"], "the queue stays, and is bound as before");
+        let again = attach_to_end(&mut bench, client, "r", end_it);
+        assert_eq!(bench.detach_error(again).condition, condition::NOT_FOUND);
+    }
+}
+
+#[test]
+fn a_subscription_upon_an_operators_queue_ends_when_its_time_is_over() {
+    let mut bench = Bench::new();
+    operators_queue(&bench, "one_r");
+    let client = named(&mut bench, "one");
+    let source = Source { timeout: 2, ..at("amq.topic/news", Map::new()) };
+    let link = bench.subscribe(client, "r", source.clone());
+    detach(&mut bench, client, link);
+    bench.advance(1_900);
+    assert_eq!(keys_of(&bench, "one_r"), ["news", "own"]);
+    let link = bench.subscribe(client, "r", source);
+    bench.advance(10_000);
+    assert_eq!(keys_of(&bench, "one_r"), ["news", "own"], "its link is there again");
+    detach(&mut bench, client, link);
+    bench.advance(2_000);
+    assert_eq!(keys_of(&bench, "one_r"), ["own"]);
+    let at_once = bench.subscribe(client, "r", at("amq.topic/news", Map::new()));
+    assert_eq!(keys_of(&bench, "one_r"), ["news", "own"]);
+    detach(&mut bench, client, at_once);
+    assert_eq!(keys_of(&bench, "one_r"), ["own"], "without a time it ends with its link");
+}
+
 #[test]
 fn a_link_that_is_refused_for_its_bindings_leaves_the_subscription_that_it_would_change() {
     let wrong = [

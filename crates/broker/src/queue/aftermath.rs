@@ -1,5 +1,6 @@
 //! What a change to a queue leaves to be done without its lock.
 
+use super::adoption::Adoption;
 use super::alarm::Crossing;
 use super::showing::Showing;
 use super::{Queue, SharedQueue, Statistics};
@@ -16,6 +17,7 @@ pub(crate) struct Aftermath {
     wakeups: Wakeups,
     dead: Option<DeadLetters>,
     crossing: Option<Crossing>,
+    adoption: Option<Adoption>,
     garbage: Vec<Arc<Segment>>,
     compaction: Option<Compaction>,
     timeout_ms: u64,
@@ -30,11 +32,22 @@ impl Aftermath {
         let wakeups = queue.take_wakeups();
         let dead = queue.messages_mut().take_dead();
         let crossing = queue.take_crossing();
+        let adoption = queue.take_ended_adoption();
         let garbage = queue.messages_mut().take_garbage();
         let compaction = queue.messages_mut().plan_compaction();
         let timeout_ms = queue.next_timeout_ms().unwrap_or(NEVER);
         let last = queue.take_last();
-        Aftermath { showing, wakeups, dead, crossing, garbage, compaction, timeout_ms, last }
+        Aftermath {
+            showing,
+            wakeups,
+            dead,
+            crossing,
+            adoption,
+            garbage,
+            compaction,
+            timeout_ms,
+            last,
+        }
     }
 }
 
@@ -46,6 +59,7 @@ impl SharedQueue {
             mut wakeups,
             dead,
             crossing,
+            adoption,
             garbage,
             compaction,
             timeout_ms,
@@ -59,6 +73,9 @@ impl SharedQueue {
         }
         if let Some(dead) = dead {
             wakeups.merge(self.bury(dead).1);
+        }
+        if let Some(adoption) = adoption {
+            wakeups.merge(adoption.end());
         }
         // Large pieces of memory are freed here, and not while others wait for the lock.
         drop(garbage);

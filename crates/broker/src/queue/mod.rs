@@ -4,6 +4,7 @@
 //! a distributor (who gets the next one) and a policy (how much it may hold). [`SharedQueue`] is
 //! the lock around it.
 
+mod adoption;
 mod aftermath;
 mod alarm;
 mod burial;
@@ -51,7 +52,7 @@ pub use take::{TakeLimit, Taking};
 
 use crate::budget::{Budget, Reservation};
 use crate::error::QueueError;
-use crate::exchange::{Alternate, ScopedBinding};
+use crate::exchange::Alternate;
 use crate::message::{Batch, Stamps};
 use crate::messages::{Dequeued, Grave, Messages};
 use crate::settings::{Arrangement, Defaults, Limits, Naming, QueueSettings, Screen, Terms};
@@ -68,6 +69,7 @@ use statistics::Counters;
 use std::sync::Arc;
 use transacting::Transacted;
 
+pub use adoption::Adoption;
 pub(crate) use aftermath::Aftermath;
 pub use lifetime::DeleteIf;
 pub use transacting::Leeway;
@@ -106,8 +108,10 @@ pub(crate) struct Queue {
 struct Rare {
     /// Memory for the next message, kept while the node's is short.
     kept: Option<Reservation>,
-    /// How it is bound as the queue of a subscription for which it was not made.
-    subscription: Option<ScopedBinding>,
+    /// A subscription that it serves and was not made for.
+    adoption: Option<Adoption>,
+    /// One whose time has come.
+    ended_adoption: Option<Adoption>,
 }
 
 /// What became of a batch.
@@ -384,7 +388,12 @@ impl Queue {
         if self.overflows() {
             return Some(0);
         }
-        let times = [self.messages.next_expiry_ms(), self.lifetime.due_ms(), self.alarm.due_ms()];
+        let times = [
+            self.messages.next_expiry_ms(),
+            self.lifetime.due_ms(),
+            self.alarm.due_ms(),
+            self.adoption_due_ms(),
+        ];
         times.into_iter().flatten().min()
     }
 
@@ -558,6 +567,7 @@ impl Queue {
         }
     }
 
+        self.look_at_adoption(now.mono_ms);
     /// What has to be looked at when somebody new is linked: nobody is called because of that. If
     /// the queue's time has come all the same, the timer ends it.
     fn welcome(&mut self, now: Now) {
@@ -567,6 +577,7 @@ impl Queue {
 
     /// Links that send to this queue, and not to an exchange.
     fn sending_links(&self) -> usize {
+        self.look_at_adoption(now.mono_ms);
         self.producers.len() - self.guests as usize
     }
 

@@ -4,7 +4,7 @@ use super::aftermath::{Aftermath, NEVER};
 use super::{ConsumerId, DeleteIf, GroupReport, Mode, ProducerId, Queue, Statistics, Want};
 use crate::budget::{Budget, NodeMemory};
 use crate::error::{QueueError, no_exchange};
-use crate::exchange::{Alternate, Binding, ScopedBinding};
+use crate::exchange::Alternate;
 use crate::node::Node;
 use crate::settings::{Limits, QueueSettings, Terms};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, lock};
@@ -109,21 +109,6 @@ impl SharedQueue {
     pub fn set_creator(&self, user: &str) {
         if let Some(node) = self.node.upgrade() {
             self.creator.store(node.creators().number(user), Ordering::Relaxed);
-        }
-    }
-
-    /// How it is bound as the queue of a subscription for which it was not made.
-    pub fn subscription(&self) -> Option<Arc<Binding>> {
-        self.lock().rare.as_ref()?.subscription.as_ref()?.binding()
-    }
-
-    /// It is bound so as the queue of a subscription for which it was not made, or is none any more;
-    /// returns how it was before, for that to be ended.
-    pub fn set_subscription(&self, binding: Option<ScopedBinding>) -> Option<ScopedBinding> {
-        let mut queue = self.lock();
-        match binding {
-            None => queue.rare.as_mut()?.subscription.take(),
-            some => std::mem::replace(&mut queue.rare.get_or_insert_default().subscription, some),
         }
     }
 

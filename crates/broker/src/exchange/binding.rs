@@ -7,6 +7,7 @@ use super::topic::normalised;
 use super::{ExchangeError, ExchangeKind};
 use crate::budget::NodeMemory;
 use crate::queue::SharedQueue;
+use crate::settings::flag;
 use mochila_wire::Map;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -43,15 +44,24 @@ impl Binding {
     /// Whether it is what somebody wants who asks for `wanted`, of the same queue and key. Where the
     /// key alone counts, whoever gives no arguments takes what there is.
     pub(super) fn is_as_wanted(&self, wanted: &Binding) -> bool {
-        let (there, wants) = (&self.arguments, &wanted.arguments);
-        let is_same = || {
-            there.iter().count() == wants.iter().count()
-                && wants.iter().all(|pair| there.iter().any(|other| other == pair))
-        };
         match wanted.rule {
             Rule::Conditions(_) => self.rule == wanted.rule,
-            Rule::Key => wants.is_empty() || is_same(),
+            Rule::Key => wanted.arguments.is_empty() || self.says_the_same(wanted),
         }
+    }
+
+    /// Whether the arguments are the same, however they are written.
+    fn says_the_same(&self, other: &Binding) -> bool {
+        let said = |binding: &Binding| {
+            let mut said = binding.arguments.clone();
+            // A yes or no, which can be written in several ways, or left out.
+            said.remove(EXCLUSIVE);
+            said
+        };
+        let (ours, theirs) = (said(self), said(other));
+        is_exclusive(&self.arguments).ok() == is_exclusive(&other.arguments).ok()
+            && ours.iter().count() == theirs.iter().count()
+            && theirs.iter().all(|pair| ours.iter().any(|other| other == pair))
     }
 
     /// How many claims it stays for; `None` if it stays until somebody ends it.
@@ -86,6 +96,15 @@ pub(crate) fn rule(kind: ExchangeKind, arguments: &Map) -> Result<Rule, Exchange
             .map_err(|reason| ExchangeError::InvalidBinding { reason }),
         ExchangeKind::Direct | ExchangeKind::Topic | ExchangeKind::Fanout => Ok(Rule::Key),
     }
+}
+
+/// Whether a binding with these arguments is to be the only one with its key.
+pub(super) fn is_exclusive(arguments: &Map) -> Result<bool, ExchangeError> {
+    let Some(value) = arguments.get(EXCLUSIVE) else { return Ok(false) };
+    flag(value).ok_or_else(|| {
+        let reason = format!("{EXCLUSIVE} takes true or false, not {value}");
+        ExchangeError::InvalidBinding { reason }
+    })
 }
 
 /// A queue that messages go to: two are the same if it is the same queue, whatever its name.
@@ -126,3 +145,6 @@ impl fmt::Debug for Target {
         self.0.name().fmt(f)
     }
 }
+
+/// The argument of a binding that is to be the only one with its key.
+pub(super) const EXCLUSIVE: &str = "qpid.exclusive-binding";

@@ -1,6 +1,6 @@
 //! One exchange: a table of bindings that publishers read without a lock.
 
-use super::binding::{Binding, Target, rule, written};
+use super::binding::{Binding, EXCLUSIVE, Target, is_exclusive, rule, written};
 use super::bindings::Bindings;
 use super::counts::Counts;
 use super::last::Last;
@@ -15,7 +15,6 @@ use crate::budget::{Budget, NodeMemory};
 use crate::events::{Event, EventKind};
 use crate::node::Node;
 use crate::queue::SharedQueue;
-use crate::settings::flag;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::wake::{Waker, Wakeups};
 use arc_swap::ArcSwapOption;
@@ -419,16 +418,5 @@ impl fmt::Debug for Exchange {
     }
 }
 
-/// Whether a binding with these arguments is to be the only one with its key.
-fn is_exclusive(arguments: &Map) -> Result<bool, ExchangeError> {
-    let Some(value) = arguments.get(EXCLUSIVE) else { return Ok(false) };
-    flag(value).ok_or_else(|| {
-        let reason = format!("{EXCLUSIVE} takes true or false, not {value}");
-        ExchangeError::InvalidBinding { reason }
-    })
-}
-
-/// The argument of a binding that is to be the only one with its key.
-const EXCLUSIVE: &str = "qpid.exclusive-binding";
 /// What a binding takes beside its key.
 const BINDING_COST: u64 = 384;

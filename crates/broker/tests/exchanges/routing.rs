@@ -373,6 +373,21 @@ fn a_binding_does_not_get_other_arguments_than_it_has() {
 }
 
 #[test]
+fn arguments_of_a_binding_that_say_the_same_are_the_same() {
+    let bench = Bench::new();
+    let direct = bench.broker.exchange("amq.direct").unwrap();
+    let flag = |value: Value| Map::new().with("qpid.exclusive-binding", value).with("foo", 1);
+    for (key, has, again) in [
+        ("yes", flag(1.into()), flag(true.into())),
+        ("no", flag(false.into()), Map::new().with("foo", 1)),
+        ("none", Map::new().with("foo", 1), flag("no".into())),
+    ] {
+        let queue = bench.bind_with(&direct, "q", key, has);
+        assert!(!direct.bind(bench.now, &queue, key, again).unwrap().0, "{key}");
+    }
+}
+
+#[test]
 fn a_binding_that_is_not_exclusive_ends_no_others() {
     let bench = Bench::new();
     let direct = bench.exchange(ExchangeKind::Direct);

@@ -115,13 +115,14 @@ fn what_was_sent_to_an_exchange_before_its_only_queue_took_the_credit_back_is_ta
     let exchange = bench.node.broker.exchange("amq.direct").unwrap();
     exchange.bind(bench.now, &queue, "k", Map::new()).unwrap().1.perform();
     let clients = [bench.client(), bench.client(), bench.client()];
-    let senders = clients.map(|client| bench.sender(client, "amq.direct/k"));
     let body = bytes_of(1_000);
-    for sender in senders {
+    let senders = clients.map(|client| {
+        let sender = bench.sender(client, "amq.direct/k");
         bench.deliver(sender, &Default::default(), &body);
         assert_eq!(expect_accepted(&mut bench, sender), 1);
-    }
-    // Each has credit for all that there is room for.
+        sender
+    });
+    // Each has credit for its share of the room, as if those that came later were not there.
     let sent = senders.map(|sender| write_all(&mut bench, sender, &body, 1_000));
     bench.run();
     for (sender, sent) in senders.into_iter().zip(sent) {
@@ -135,6 +136,32 @@ fn what_was_sent_to_an_exchange_before_its_only_queue_took_the_credit_back_is_ta
     let got = bench.got(receiver);
     bench.accept(&got);
     assert!(senders.into_iter().all(|sender| bench.credit(sender) > 0), "there is room again");
+}
+
+#[test]
+fn a_new_sender_to_an_exchange_is_not_rejected_by_a_small_queue() {
+    let mut message = Message::of_value("m");
+    message.properties_mut().subject = Some("k".into());
+    let body = message.to_bytes();
+    for address in ["amq.direct/k", "amq.direct"] {
+        let mut bench = Bench::new();
+        bench.create("small", |settings| settings.max_count = Some(8));
+        let direct = bench.node.broker.exchange("amq.direct").unwrap();
+        direct.bind(bench.now, &bench.queue("small"), "k", Map::new()).unwrap().1.perform();
+        let client = bench.client();
+        for _ in 0..3 {
+            let sender = bench.sender(client, address);
+            let mut sent = 0;
+            while bench.credit(sender) > 0 {
+                sent += write_all(&mut bench, sender, &body, 500) as usize;
+                bench.run();
+            }
+            assert_eq!(expect_accepted(&mut bench, sender), sent, "{address}");
+            assert_eq!((sent, bench.depth("small")), (7, 7), "more than six stop producers");
+            bench.close_link(sender);
+            bench.queue("small").purge(bench.now, u64::MAX).1.perform();
+        }
+    }
 }
 
 #[test]

@@ -190,11 +190,9 @@ impl Exchange {
             let evicted = if is_exclusive { bindings.evict(&binding) } else { Vec::new() };
             Ok((binding, is_new, evicted))
         })?;
+        let mut wakeups = Wakeups::new();
         for (other, left) in evicted {
-            if left == 0 {
-                self.note_unbound(&other.queue);
-            }
-            self.tell_of(EventKind::Unbind, &other.queue, &other.key);
+            wakeups.merge(self.handle_unbound(&other.queue, &other.key, left));
         }
         self.note_bound(&binding.queue);
         if queue.is_deleted() {
@@ -205,7 +203,6 @@ impl Exchange {
         if is_new {
             self.tell_of(EventKind::Bind, queue, &binding.key);
         }
-        let mut wakeups = Wakeups::new();
         if is_new && let Some(last) = last {
             wakeups.merge(offer_last(now, &last, &binding, kind));
         }
@@ -223,7 +220,11 @@ impl Exchange {
                 queue: queue.name().to_owned(),
                 key: key.into(),
             }),
-            Some(left) => Ok(self.handle_unbound(&target, &key, left)),
+            Some(left) => {
+                let mut wakeups = self.handle_unbound(&target, &key, left);
+                wakeups.merge(self.go_if_unused());
+                Ok(wakeups)
+            }
         }
     }
 
@@ -231,17 +232,20 @@ impl Exchange {
     pub(super) fn release(&self, binding: &Arc<Binding>) -> Wakeups {
         // Without the exchange there is no binding.
         let left = self.change(|bindings| Ok(bindings.release(binding))).unwrap_or_default();
-        let unbound = left.map(|left| self.handle_unbound(&binding.queue, &binding.key, left));
-        unbound.unwrap_or_default()
+        let Some(left) = left else { return Wakeups::new() };
+        let mut wakeups = self.handle_unbound(&binding.queue, &binding.key, left);
+        wakeups.merge(self.go_if_unused());
+        wakeups
     }
 
-    /// A binding has ended; so many others its queue still has.
+    /// A binding has ended; so many others its queue still has. Those who wait for the queue may find
+    /// that their messages go elsewhere now.
     fn handle_unbound(&self, queue: &Target, key: &str, left: usize) -> Wakeups {
         if left == 0 {
             self.note_unbound(queue);
         }
         self.tell_of(EventKind::Unbind, queue, key);
-        self.go_if_unused()
+        queue.call_waiting_producers()
     }
 
     /// Ends all bindings of a queue, perhaps one that is gone.

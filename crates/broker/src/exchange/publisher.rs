@@ -1,6 +1,6 @@
 //! The links that send to an exchange, and what their credit depends on.
 
-use super::{Exchange, ExchangeError, Published};
+use super::{Alternate, Exchange, ExchangeError, ExchangeKind, Published};
 use crate::queue::{ProducerId, SharedQueue, Want};
 use crate::slab::Slab;
 use crate::sync::lock;
@@ -15,19 +15,27 @@ use std::sync::Arc;
 /// itself alone. But a sender whose messages all go to one queue is that queue's producer in all but
 /// name, and one whose messages all go to queues without room would only be told that they went
 /// nowhere. Either is *governed* by a queue: it is a producer there and gets its credit from it. What
-/// counts is where the last messages went.
+/// counts is where the last messages went; before there are any, where its key leads, and if nobody
+/// can know that it has credit for one message, to see where that goes.
 ///
 /// ```text
-///           all of the last messages went to one queue, or to closed ones
+///                              its key leads to one queue
+///   new ─────────────────────────────────────────────────────────────────────────────┐
+///    │ its first messages go to several queues, or to none                           │
+///    ▼      all of the last messages went to one queue, or to closed ones            ▼
 ///   free ──────────────────────────────────────────────────────────────────▶ governed by a queue
 ///        ◀──────────────────────────────────────────────────────────────────
 ///                 a message went to another one that has room
 /// ```
+///
+/// Whoever waits for a queue that its messages cannot go to any more is new again.
 pub struct Publisher {
     exchange: Arc<Exchange>,
     key: Option<Box<[u8]>>,
     waker: Waker,
     id: (u32, u32),
+    /// Nobody knows where its messages go.
+    is_new: bool,
     /// The queue that would govern it if messages went on going where they went lately.
     candidate: Option<Arc<SharedQueue>>,
     /// How many have done so, and whether none has gone elsewhere ever.
@@ -93,17 +101,29 @@ impl Publisher {
         if exchange.is_deleted() {
             return Err(exchange.gone());
         }
-        Ok(Publisher {
+        let mut publisher = Publisher {
             exchange,
             key: key.map(|key| key.as_bytes().into()),
             waker,
             id,
+            is_new: true,
             candidate: None,
             run: 0,
             is_single_minded: true,
             is_closed: false,
             governor: None,
-        })
+        };
+        publisher.begin();
+        Ok(publisher)
+    }
+
+    /// Nothing has been sent yet.
+    fn begin(&mut self) {
+        self.candidate = self.exchange.only_queue(self.key());
+        self.is_new = self.candidate.is_none();
+        self.run = 0;
+        self.is_single_minded = true;
+        self.is_closed = false;
     }
 
     /// Where it sends to.
@@ -127,6 +147,7 @@ impl Publisher {
 
     fn learn(&mut self, published: &Published) {
         self.is_closed = published.is_closed;
+        self.is_new = false;
         let candidate = published.governor.as_ref();
         let is_same = match (candidate, &self.candidate) {
             (Some(new), Some(old)) => Arc::ptr_eq(new, old),
@@ -136,7 +157,8 @@ impl Publisher {
             self.run += published.messages;
             return;
         }
-        self.is_single_minded &= self.candidate.is_none() && candidate.is_some();
+        // It has gone elsewhere if something has been sent before.
+        self.is_single_minded &= self.run == 0 && candidate.is_some();
         self.candidate = candidate.cloned();
         self.run = published.messages;
     }
@@ -163,22 +185,39 @@ impl Publisher {
     /// absolute link credit, from now on. With 0 it is woken when it may have some; then it has to ask again, or to detach.
     pub fn grant(&mut self, now: Now, want: &Want) -> (u32, Wakeups) {
         let mut wakeups = Wakeups::new();
+        let granted = self.ask_governor(now, want, &mut wakeups);
+        if granted == 0 && self.is_led_elsewhere() {
+            self.begin();
+            let granted = self.ask_governor(now, want, &mut wakeups);
+            return (granted, wakeups);
+        }
+        (granted, wakeups)
+    }
+
+    fn ask_governor(&mut self, now: Now, want: &Want, wakeups: &mut Wakeups) -> u32 {
+        let free = if self.is_new { want.credit.min(1) } else { want.credit };
         let Some(queue) = self.next_governor().cloned().filter(|queue| !queue.is_deleted()) else {
             wakeups.merge(self.let_go(now));
-            return (want.credit, wakeups);
+            return free;
         };
         if !self.governor.as_ref().is_some_and(|(governor, _)| Arc::ptr_eq(governor, &queue)) {
             wakeups.merge(self.let_go(now));
             match queue.attach_guest(self.waker.clone()) {
                 Ok(producer) => self.governor = Some((queue, producer)),
                 // It went just then, and governs nobody any more.
-                Err(_) => return (want.credit, wakeups),
+                Err(_) => return free,
             }
         }
-        let Some((queue, producer)) = &self.governor else { return (0, wakeups) };
+        let Some((queue, producer)) = &self.governor else { return 0 };
         let (granted, woken) = queue.grant(now, *producer, want);
         wakeups.merge(woken);
-        (granted, wakeups)
+        granted
+    }
+
+    /// Whether nothing that it sends can go to the queue any more that governs it.
+    fn is_led_elsewhere(&self) -> bool {
+        let governor = self.governor.as_ref();
+        governor.is_some_and(|(queue, _)| !self.exchange.may_lead(self.key(), queue))
     }
 
     /// The queue that says how much credit it gets, if one does. What it has sent there before it
@@ -199,6 +238,47 @@ impl Publisher {
         match self.governor.take() {
             Some((queue, producer)) => queue.detach_producer(now, producer),
             None => Wakeups::new(),
+        }
+    }
+}
+
+impl Exchange {
+    /// The queue that all messages with this key go to, if there is just one and the key says so.
+    fn only_queue(&self, key: Option<&[u8]>) -> Option<Arc<SharedQueue>> {
+        let key = self.deciding(key)?;
+        let mut only = None;
+        self.with_table(|table| {
+            table.by_key(key, |queues| {
+                if let [queue] = queues {
+                    only = Some(Arc::clone(queue));
+                }
+            });
+        });
+        only
+    }
+
+    /// Whether a message with this key may go to a queue.
+    fn may_lead(&self, key: Option<&[u8]>, queue: &Arc<SharedQueue>) -> bool {
+        let alternate = self.alternate.as_ref().and_then(Alternate::get);
+        self.leads(key, queue) || alternate.is_some_and(|it| it.leads(key, queue))
+    }
+
+    fn leads(&self, key: Option<&[u8]>, queue: &Arc<SharedQueue>) -> bool {
+        let Some(key) = self.deciding(key) else { return !self.bindings_of(queue).is_empty() };
+        let mut leads = false;
+        self.with_table(|table| {
+            table.by_key(key, |queues| leads = queues.iter().any(|it| Arc::ptr_eq(it, queue)));
+        });
+        leads
+    }
+
+    /// What decides where messages go of a sender whose address has this key; `None` if each of them
+    /// does.
+    fn deciding<'a>(&self, key: Option<&'a [u8]>) -> Option<&'a [u8]> {
+        match self.settings().kind {
+            ExchangeKind::Direct | ExchangeKind::Topic => key,
+            ExchangeKind::Fanout => Some(&[]),
+            ExchangeKind::Headers => None,
         }
     }
 }

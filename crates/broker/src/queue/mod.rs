@@ -335,6 +335,11 @@ impl Queue {
         Ok(self.producers.add_guest(waker))
     }
 
+    /// Calls all producers that wait.
+    pub(crate) fn call_waiting_producers(&mut self) {
+        self.producers.call(u64::MAX, &self.budget, &mut self.wakeups);
+    }
+
     pub(crate) fn detach_producer(&mut self, now: Now, id: ProducerId) {
         self.wait_no_longer(id);
         if let Some(is_guest) = self.producers.remove(id) {
@@ -562,22 +567,22 @@ impl Queue {
         if current.links == 0 && current.messages == 0 {
             self.messages.trim();
         }
+        self.look_at_adoption(now.mono_ms);
         if self.lifetime.is_over(now.mono_ms, current) {
             self.close();
         }
     }
 
-        self.look_at_adoption(now.mono_ms);
     /// What has to be looked at when somebody new is linked: nobody is called because of that. If
     /// the queue's time has come all the same, the timer ends it.
     fn welcome(&mut self, now: Now) {
         let current = self.current_use();
+        self.look_at_adoption(now.mono_ms);
         self.lifetime.is_over(now.mono_ms, current);
     }
 
     /// Links that send to this queue, and not to an exchange.
     fn sending_links(&self) -> usize {
-        self.look_at_adoption(now.mono_ms);
         self.producers.len() - self.guests as usize
     }
 

@@ -174,6 +174,11 @@ impl SharedQueue {
         self.visit_and_wake(|queue| queue.attach_guest(&self.name, waker))
     }
 
+    /// Calls all who wait to send.
+    pub(crate) fn call_waiting_producers(&self) -> Wakeups {
+        self.visit(Queue::call_waiting_producers).1
+    }
+
     /// Removes a producer.
     pub fn detach_producer(&self, now: Now, id: ProducerId) -> Wakeups {
         self.visit(|queue| queue.detach_producer(now, id)).1

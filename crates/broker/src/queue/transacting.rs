@@ -96,7 +96,7 @@ impl Queue {
             && self.policy.is_closed()
             && self.transacted().room.messages > 0
         {
-            self.producers.call(u64::MAX, &self.budget, &mut self.wakeups);
+            self.call_waiting_producers();
         }
     }
 

@@ -137,8 +137,16 @@ impl Bench {
     }
 
     pub(crate) fn publisher(&self, exchange: &Exchange) -> Publisher {
+        self.publisher_for(exchange, None)
+    }
+
+    pub(crate) fn publisher_to(&self, exchange: &Exchange, key: &str) -> Publisher {
+        self.publisher_for(exchange, Some(key))
+    }
+
+    fn publisher_for(&self, exchange: &Exchange, key: Option<&str>) -> Publisher {
         let log: Arc<dyn Wake> = Arc::clone(&self.log) as _;
-        exchange.attach_publisher(None, Waker::new(log, 7)).unwrap()
+        exchange.attach_publisher(key, Waker::new(log, 7)).unwrap()
     }
 
     pub(crate) fn grant(&self, publisher: &mut Publisher, want: u32) -> u32 {

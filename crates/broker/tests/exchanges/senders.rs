@@ -2,6 +2,7 @@
 
 use crate::bench::Bench;
 use mochila_broker::{DeleteIf, ExchangeDeleteIf, ExchangeError, ExchangeKind};
+use mochila_wire::Map;
 
 #[test]
 fn a_sender_whose_messages_all_go_to_one_queue_is_held_back_by_it() {
@@ -9,7 +10,7 @@ fn a_sender_whose_messages_all_go_to_one_queue_is_held_back_by_it() {
     let direct = bench.exchange(ExchangeKind::Direct);
     let full = bench.stopping(&direct, "full", "full");
     let mut publisher = bench.publisher(&direct);
-    assert_eq!(bench.grant(&mut publisher, 100), 100);
+    assert_eq!(bench.grant(&mut publisher, 100), 1, "nobody knows where it sends to");
     publisher.note(&bench.publish(&direct, &["full", "full", "full"]));
     assert_eq!(bench.grant(&mut publisher, 100), 0);
     assert_eq!(full.statistics().producers_waiting, 1);
@@ -23,6 +24,85 @@ fn a_sender_whose_messages_all_go_to_one_queue_is_held_back_by_it() {
     assert_eq!(bench.grant(&mut publisher, 100), 100);
     publisher.detach(bench.now).perform();
     assert_eq!(direct.statistics().producer_count, 0);
+}
+
+#[test]
+fn a_sender_whose_key_leads_to_one_queue_has_its_credit_at_once() {
+    for kind in [ExchangeKind::Direct, ExchangeKind::Topic, ExchangeKind::Fanout] {
+        let mut bench = Bench::new();
+        let exchange = bench.exchange(kind);
+        let full = bench.stopping(&exchange, "full", "k");
+        let mut publisher = bench.publisher_to(&exchange, "k");
+        assert_eq!(bench.grant(&mut publisher, 100), 3, "{kind:?}");
+        publisher.note(&bench.publish(&exchange, &["k", "k", "k"]));
+        let mut late = bench.publisher_to(&exchange, "k");
+        assert_eq!(bench.grant(&mut late, 100), 0, "{kind:?}");
+        bench.purge(&full);
+        assert_eq!(bench.woken(), [7]);
+        assert!(bench.grant(&mut late, 100) > 0);
+        publisher.detach(bench.now).perform();
+        late.detach(bench.now).perform();
+        assert_eq!(full.statistics().producer_count, 0);
+    }
+}
+
+#[test]
+fn a_new_sender_shows_with_one_message_where_it_sends_to() {
+    let mut bench = Bench::new();
+    let direct = bench.exchange(ExchangeKind::Direct);
+    bench.bind(&direct, "a", "k");
+    bench.bind(&direct, "b", "k");
+    let mut publisher = bench.publisher_to(&direct, "k");
+    assert_eq!(bench.grant(&mut publisher, 100), 1);
+    publisher.note(&bench.publish(&direct, &["k"]));
+    assert_eq!(bench.grant(&mut publisher, 100), 100, "to two that have room");
+    publisher.detach(bench.now).perform();
+    let mut stray = bench.publisher_to(&direct, "nowhere");
+    stray.note(&bench.publish(&direct, &["nowhere"]));
+    assert_eq!(bench.grant(&mut stray, 100), 100, "to none");
+    stray.detach(bench.now).perform();
+}
+
+#[test]
+fn whoever_waits_for_a_queue_goes_on_when_its_messages_go_elsewhere() {
+    for key in [None, Some("k")] {
+        let mut bench = Bench::new();
+        let direct = bench.exchange(ExchangeKind::Direct);
+        let full = bench.stopping(&direct, "full", "k");
+        let mut publisher = match key {
+            Some(key) => bench.publisher_to(&direct, key),
+            None => bench.publisher(&direct),
+        };
+        publisher.note(&bench.publish(&direct, &["k", "k", "k"]));
+        assert_eq!(bench.grant(&mut publisher, 100), 0);
+        bench.stopping(&direct, "other", "k");
+        direct.unbind(&full, "k").unwrap().perform();
+        assert_eq!(bench.woken(), [7], "{key:?}");
+        assert!(bench.grant(&mut publisher, 100) > 0, "{key:?}");
+        assert_eq!(full.statistics().producers_waiting, 0);
+        let exclusive = Map::new().with("qpid.exclusive-binding", true);
+        publisher.note(&bench.publish(&direct, &["k", "k", "k"]));
+        assert_eq!(bench.grant(&mut publisher, 100), 0, "{key:?}");
+        bench.bind_with(&direct, "alone", "k", exclusive);
+        assert_eq!(bench.woken(), [7], "{key:?}");
+        assert!(bench.grant(&mut publisher, 100) > 0, "{key:?}");
+        publisher.detach(bench.now).perform();
+    }
+}
+
+#[test]
+fn a_full_queue_of_the_alternate_exchange_holds_back_who_sends_there() {
+    let mut bench = Bench::new();
+    let others = bench.exchange_with("others", |settings| settings.kind = ExchangeKind::Fanout);
+    let direct = bench.exchange_with("e", |settings| {
+        settings.alternate_exchange = Some("others".into());
+    });
+    bench.stopping(&others, "full", "");
+    let mut publisher = bench.publisher_to(&direct, "nowhere");
+    assert_eq!(bench.grant(&mut publisher, 100), 1);
+    publisher.note(&bench.publish(&direct, &["nowhere", "nowhere", "nowhere"]));
+    assert_eq!(bench.grant(&mut publisher, 100), 0);
+    publisher.detach(bench.now).perform();
 }
 
 #[test]

@@ -136,8 +136,9 @@ impl Connection {
         let goes_on_ms = incoming.destination.goes_on_ms();
         let partial = incoming.partial.as_ref();
         let given_up_ms = partial.and_then(|partial| partial.given_up_ms(&self.node.settings));
-        let Credit { lent_until_ms, rivals_until_ms, .. } = *incoming.credit;
-        [goes_on_ms, given_up_ms, lent_until_ms, rivals_until_ms].into_iter().flatten().min()
+        let Credit { lent_until_ms, standoff, .. } = &*incoming.credit;
+        let standoff_ms = standoff.as_ref().map(|standoff| standoff.next_look_ms);
+        [goes_on_ms, given_up_ms, *lent_until_ms, standoff_ms].into_iter().flatten().min()
     }
 
     /// Lets senders go on that have waited long enough for one of many queues, and gives those up

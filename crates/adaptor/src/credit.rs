@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use mochila_broker::{Budget, Claim, Leeway, SharedQueue, Waker, Want};
+use mochila_broker::{Budget, Claim, Waker, Want};
 use mochila_engine::{self as engine, LinkId};
 use mochila_wire::Now;
 
 use crate::connection::Connection;
 use crate::incoming::Destination;
+use crate::leeway::Standoff;
 use crate::partial::LARGE_BYTES;
 use crate::{Scratch, Settings};
 
@@ -23,9 +24,8 @@ pub(crate) struct Credit {
     was_refused: bool,
     /// There is no room: what comes on it in a transaction is not taken beyond the limit.
     pub(crate) is_at_limit: bool,
-    /// Others' transactions keep room that its own wants: if they still do then, on the monotonic
-    /// clock, they are taken to wait for it, too.
-    pub(crate) rivals_until_ms: Option<u64>,
+    /// Others' transactions keep room that its own wants.
+    pub(crate) standoff: Option<Standoff>,
     /// It is lent: if it is not used by then, on the monotonic clock, others may have it.
     pub(crate) lent_until_ms: Option<u64>,
 }
@@ -40,7 +40,7 @@ impl Credit {
             message_bytes: 0,
             was_refused: false,
             is_at_limit: false,
-            rivals_until_ms: None,
+            standoff: None,
             lent_until_ms: None,
         }
     }
@@ -76,7 +76,8 @@ impl Connection {
         let is_backed = !incoming.destination.keeps_messages()
             || credit.claim.covers(left, credit.in_memory(&self.node.settings));
         // Its transaction may have let it go on before its time came.
-        let times = [incoming.destination.goes_on_ms(), credit.rivals_until_ms];
+        let next_look_ms = credit.standoff.as_ref().map(|standoff| standoff.next_look_ms);
+        let times = [incoming.destination.goes_on_ms(), next_look_ms];
         let is_due = times.into_iter().flatten().any(|at_ms| at_ms <= now.mono_ms);
         if (left <= credit.granted / 2 || !is_backed || is_due)
             && let Some(granted) = self.allowance(now, id, 0, scratch)
@@ -169,7 +170,7 @@ impl Connection {
         credit.was_refused &= granted == 0;
         credit.is_at_limit = false;
         if granted > 0 || !self.transactions.are_open() {
-            credit.rivals_until_ms = None;
+            credit.standoff = None;
         }
         let granted = match granted {
             0 if self.transactions.are_open() => self.leeway(now, id, &want),
@@ -199,54 +200,7 @@ impl Connection {
         scratch.wakeups.merge(wakeups);
         u32::from(is_lent)
     }
-
-    /// How much credit a sender has that gets none, where the connection's own transactions keep the
-    /// room that it waits for.
-    #[cold]
-    fn leeway(&mut self, now: Now, id: LinkId, want: &Want) -> u32 {
-        let mut least = want.credit;
-        let leeways = self.leeways(id, want);
-        let has_rivals = leeways.contains(&Leeway::Rivals);
-        let Some(incoming) = self.links.incoming(id) else { return 0 };
-        let credit = &mut incoming.credit;
-        let until_ms = credit.rivals_until_ms.take();
-        let until_ms = has_rivals.then(|| until_ms.unwrap_or(now.mono_ms + RIVALS_MS));
-        for leeway in &leeways {
-            let credit = match leeway {
-                Leeway::Wait => 0,
-                Leeway::Credit(credit) => *credit,
-                Leeway::Rivals if until_ms.is_some_and(|until_ms| until_ms > now.mono_ms) => 0,
-                Leeway::Rivals | Leeway::Limit => 1,
-            };
-            least = least.min(credit);
-        }
-        if least == 0 {
-            credit.rivals_until_ms = until_ms;
-            self.hold(id);
-        } else {
-            credit.is_at_limit = leeways.iter().any(Leeway::is_at_limit);
-        }
-        if leeways.is_empty() { 0 } else { least }
-    }
-
-    /// Whether a sender that has been told that there is no room would be told so again.
-    pub(crate) fn is_still_at_limit(&mut self, id: LinkId) -> bool {
-        self.leeways(id, &Want::credit(1)).iter().any(Leeway::is_at_limit)
-    }
-
-    /// What becomes of a sender that gets no credit, at each queue that gives it none.
-    fn leeways(&mut self, id: LinkId, want: &Want) -> Vec<Leeway> {
-        let Some(incoming) = self.links.incoming(id) else { return Vec::new() };
-        let holders = incoming.destination.holders().into_iter();
-        let leeway = |queue: Arc<SharedQueue>| match self.transactions.room_at(&queue) {
-            0 => Leeway::Wait,
-            own => queue.leeway(want, own),
-        };
-        holders.map(leeway).collect()
-    }
 }
 
-/// So long transactions may wait for the room that others keep before one of them fails.
-const RIVALS_MS: u64 = 1_000;
 /// So long a sender may leave credit unused that it was lent.
 const LOAN_MS: u64 = 1_000;

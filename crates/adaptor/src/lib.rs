@@ -11,6 +11,7 @@ mod in_force;
 mod incoming;
 mod inspection;
 mod large;
+mod leeway;
 mod link_bindings;
 mod links;
 mod lost_groups;

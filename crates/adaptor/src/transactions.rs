@@ -181,13 +181,16 @@ impl Transactions {
         !self.works.is_empty()
     }
 
-    /// For how many messages that they have brought this queue keeps room.
-    pub(crate) fn room_at(&self, queue: &Arc<SharedQueue>) -> u64 {
-        let each = self.works.values().map(|work| match &work.state {
-            State::Live { transaction, .. } => transaction.room_at(queue),
-            State::Dead(_) => 0,
+    /// The queues that keep room for what those of a session have brought, and for how many messages;
+    /// of all that there are if there is none on that session.
+    pub(crate) fn kept(&self, session: SessionId) -> Arc<[(Arc<SharedQueue>, u64)]> {
+        let is_any = self.works.values().any(|work| work.session == session);
+        let works = self.works.values().filter(|work| !is_any || work.session == session);
+        let kept = works.filter_map(|work| match &work.state {
+            State::Live { transaction, .. } => Some(transaction.kept()),
+            State::Dead(_) => None,
         });
-        each.sum()
+        kept.flatten().map(|(queue, messages)| (Arc::clone(queue), messages)).collect()
     }
 
     /// Whether a transaction has brought messages, wherever to.

@@ -53,5 +53,8 @@ pub use selector::{
     SelectorInput,
 };
 pub use settings::QueueSettings;
-pub use transaction::{Fault, Held, Transaction, TransactionSettings, TransactionTotals};
+pub use transaction::{
+    Fault, Held, PATIENCE_MS, Transaction, TransactionSettings, TransactionTotals, Wait, Waiter,
+    Waiting,
+};
 pub use wake::{Wake, Waker, Wakeups};

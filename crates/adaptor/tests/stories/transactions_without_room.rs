@@ -215,6 +215,95 @@ fn of_two_transactions_that_wait_for_each_other_one_fails_and_the_other_goes_on(
     assert_eq!(bench.depth("q"), 7);
 }
 
+/// Two clients, each with a transaction that fills a queue; the queues are `p` and `q`.
+struct Crosswise {
+    bench: Bench,
+    clients: [Client; 2],
+    open: [(Link, Id); 2],
+}
+
+fn crosswise() -> Crosswise {
+    let mut bench = small_queue("p");
+    shrink(&bench, "q");
+    let clients = [bench.client(), bench.client()];
+    let open = clients.map(|client| begin(&mut bench, client));
+    for (index, queue) in ["p", "q"].into_iter().enumerate() {
+        let sender = bench.sender(clients[index], queue);
+        assert_eq!(send_all(&mut bench, sender, &open[index].1, 10), 10);
+    }
+    Crosswise { bench, clients, open }
+}
+
+#[test]
+fn of_two_that_wait_crosswise_for_full_queues_one_fails_and_the_other_goes_on() {
+    let Crosswise { mut bench, clients, open } = crosswise();
+    let first = bench.sender(clients[0], "q");
+    bench.advance(600);
+    let second = bench.sender(clients[1], "p");
+    bench.advance(900);
+    assert_eq!([first, second].map(|sender| bench.credit(sender)), [0, 0], "not for long yet");
+    bench.advance(100);
+    let fails = if bench.credit(first) > 0 { 0 } else { 1 };
+    let senders = [first, second];
+    assert_eq!(bench.credit(senders[1 - fails]), 0, "one of them is enough");
+    assert_eq!(send_all(&mut bench, senders[fails], &open[fails].1, 1), 1);
+    assert_ne!(bench.states(senders[fails]), [accepted(&open[fails].1)]);
+    assert_eq!(send_all(&mut bench, senders[1 - fails], &open[1 - fails].1, 5), 5);
+    let state = bench.discharge(open[fails].0, &open[fails].1, false);
+    assert_eq!(why(&state).condition, condition::TRANSACTION_ROLLBACK);
+    bench.commit(open[1 - fails].0, &open[1 - fails].1);
+    assert_eq!(bench.depth("p") + bench.depth("q"), 15);
+}
+
+#[test]
+fn whoever_waits_for_a_transaction_that_waits_for_nobody_goes_on_when_it_ends() {
+    let Crosswise { mut bench, clients, open } = crosswise();
+    let late = bench.sender(clients[1], "p");
+    bench.advance(30_000);
+    assert_eq!(bench.credit(late), 0);
+    bench.roll_back(open[0].0, &open[0].1);
+    assert_eq!(send_all(&mut bench, late, &open[1].1, 10), 10);
+    bench.commit(open[1].0, &open[1].1);
+    assert_eq!((bench.depth("p"), bench.depth("q")), (10, 10));
+}
+
+#[test]
+fn of_three_that_wait_in_a_circle_one_fails() {
+    let Crosswise { mut bench, clients, open } = crosswise();
+    shrink(&bench, "r");
+    let third = bench.client();
+    let (_, id) = begin(&mut bench, third);
+    let sender = bench.sender(third, "r");
+    assert_eq!(send_all(&mut bench, sender, &id, 10), 10);
+    let waits =
+        [bench.sender(clients[0], "q"), bench.sender(clients[1], "r"), bench.sender(third, "p")];
+    bench.advance(2_000);
+    let with_credit: Vec<_> = waits.into_iter().filter(|wait| bench.credit(*wait) > 0).collect();
+    assert_eq!(with_credit.len(), 1);
+    bench.advance(20_000);
+    assert_eq!(waits.into_iter().filter(|wait| bench.credit(*wait) > 0).count(), 1);
+    drop(open);
+}
+
+#[test]
+fn sessions_of_one_connection_wait_for_each_other_as_connections_do() {
+    let mut bench = small_queue("q");
+    let client = bench.client();
+    let first = begin(&mut bench, client);
+    let sender = bench.sender(client, "q");
+    assert_eq!(send_all(&mut bench, sender, &first.1, 6), 6);
+    bench.begin_again(client);
+    let second = begin(&mut bench, client);
+    let other = bench.sender(client, "q");
+    assert_eq!(send_all(&mut bench, other, &second.1, 10), 4);
+    bench.advance(900);
+    assert_eq!(bench.credit(other), 0, "the first may be about to end");
+    bench.roll_back(first.0, &first.1);
+    assert_eq!(send_all(&mut bench, other, &second.1, 4), 4);
+    bench.commit(second.0, &second.1);
+    assert_eq!(bench.depth("q"), 8);
+}
+
 #[test]
 fn a_transaction_goes_on_beside_messages_that_others_hold() {
     // More than twelve stop producers, who go on below ten.

@@ -9,7 +9,7 @@ use crate::queue::{DeleteIf, SharedQueue, Statistics};
 use crate::ration::Rations;
 use crate::settings::{Defaults, QueueSettings, Terms};
 use crate::sync::{AtomicU64, Ordering};
-use crate::transaction::{Transaction, TransactionSettings, TransactionTotals};
+use crate::transaction::{Transaction, TransactionSettings, TransactionTotals, Wait, Waiting};
 use crate::wake::Wakeups;
 use mochila_wire::Now;
 use std::fmt;
@@ -239,6 +239,12 @@ impl Broker {
     /// Begins a transaction.
     pub fn begin(&self) -> Transaction {
         Transaction::new(&self.node)
+    }
+
+    /// Somebody with transactions waits for room that others' keep: that is known as long as what
+    /// this returns is there.
+    pub fn wait_for_room(&self, wait: Wait) -> Waiting {
+        Waiting::new(&self.node, wait)
     }
 
     /// How large transactions may be, and how long they may take.

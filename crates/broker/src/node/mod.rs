@@ -16,7 +16,7 @@ use crate::events::{Event, EventKind, Feed};
 use crate::queue::{Redirects, SharedQueue, Statistics};
 use crate::settings::Defaults;
 use crate::sync::{Mutex, RwLock, lock, read, write};
-use crate::transaction::{Totals, TransactionSettings};
+use crate::transaction::{Standoffs, Totals, TransactionSettings};
 use abandoned::Abandoned;
 use creators::Creators;
 use exchanges::Exchanges;
@@ -35,6 +35,7 @@ pub(crate) struct Node {
     redirects: Redirects,
     transactions: TransactionSettings,
     totals: Totals,
+    standoffs: Standoffs,
     exchanges: Exchanges,
     creators: Creators,
     /// The totals of queues that have been deleted.
@@ -57,6 +58,7 @@ impl Node {
             redirects: Redirects::default(),
             transactions,
             totals: Totals::default(),
+            standoffs: Standoffs::default(),
             exchanges: Exchanges::default(),
             creators: Creators::default(),
             retired: Mutex::new(Statistics::default()),
@@ -79,6 +81,11 @@ impl Node {
 
     pub(crate) fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    /// Transactions that wait for room.
+    pub(crate) fn standoffs(&self) -> &Standoffs {
+        &self.standoffs
     }
 
     /// Which queues have changed places for those who send.

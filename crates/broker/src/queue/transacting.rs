@@ -33,7 +33,8 @@ impl Room {
     }
 }
 
-/// What becomes of a sender that gets no credit from a queue in which its own transaction keeps room.
+/// What becomes of a sender that gets no credit from a queue, and whose own transaction keeps room
+/// there or elsewhere.
 ///
 /// Where only the end of transactions makes room it must not wait: its own does not end before it
 /// has sent the rest, and so it would wait for itself, or two for each other.
@@ -44,7 +45,7 @@ pub enum Leeway {
     /// It goes on with so much credit, beyond the threshold and up to the limit.
     Credit(u32),
     /// There is no room, but for what other transactions keep as well: they may be about to end. If
-    /// they are not, they wait for each other, and it goes on as at [`Leeway::Limit`].
+    /// they wait for this one, it goes on as at [`Leeway::Limit`].
     Rivals,
     /// There is no room. It may send one message more, which is not to be taken beyond the limit: if
     /// that was not all, the transaction is in vain.
@@ -59,8 +60,13 @@ impl Leeway {
 }
 
 impl SharedQueue {
-    /// What becomes of a producer with transactions that keep room here for `own` messages, and that
-    /// wants so much credit and gets none.
+    /// For how many messages transactions keep room.
+    pub(crate) fn room_kept(&self) -> u64 {
+        self.lock().transacted().room.messages
+    }
+
+    /// What becomes of a producer with transactions that keep room here for `own` messages, or only
+    /// elsewhere, and that wants so much credit and gets none.
     pub fn leeway(&self, want: &Want, own: u64) -> Leeway {
         self.lock().leeway(want, own)
     }
@@ -71,7 +77,7 @@ impl Queue {
         let kept = self.transacted().room;
         if !self.policy.is_closed() {
             // Memory is short: if it is that of transactions, they go on until there is none.
-            return match self.is_short_of_memory_because_of(kept.bytes) {
+            return match own > 0 && self.is_short_of_memory_because_of(kept.bytes) {
                 true => Leeway::Credit(self.credit_for_memory().min(want.credit)),
                 false => Leeway::Wait,
             };
@@ -83,6 +89,8 @@ impl Queue {
         }
         match self.policy.credit_to_limit(want, self.producer_count()) {
             0 if !self.messages.is_empty() => Leeway::Wait,
+            _ if own == 0 && kept.messages == 0 => Leeway::Wait,
+            _ if own == 0 => Leeway::Rivals,
             0 if kept.messages > own => Leeway::Rivals,
             0 => Leeway::Limit,
             credit => Leeway::Credit(credit),

@@ -17,12 +17,15 @@ mod fault;
 mod offer;
 mod part;
 mod settings;
+mod standoff;
 
 pub use fault::Fault;
 pub use part::Held;
 pub use settings::{TransactionSettings, TransactionTotals};
+pub use standoff::{PATIENCE_MS, Wait, Waiter, Waiting};
 
 pub(crate) use settings::Totals;
+pub(crate) use standoff::Standoffs;
 
 use crate::budget::Reservation;
 use crate::exchange::LastToBe;
@@ -90,10 +93,13 @@ impl Transaction {
         self.parts.iter().any(|part| !part.posts.is_empty())
     }
 
-    /// For how many messages that it has brought this queue keeps room.
-    pub fn room_at(&self, queue: &Arc<SharedQueue>) -> u64 {
-        let here = self.parts.iter().filter(|part| Arc::ptr_eq(&part.queue, queue));
-        here.flat_map(|part| &part.posts).map(|post| post.room.messages).sum()
+    /// The queues that keep room for messages that it has brought, and for how many.
+    pub fn kept(&self) -> impl Iterator<Item = (&Arc<SharedQueue>, u64)> {
+        let each = self
+            .parts
+            .iter()
+            .map(|part| (&part.queue, part.posts.iter().map(|post| post.room.messages).sum()));
+        each.filter(|(_, messages)| *messages > 0)
     }
 
     /// Takes the messages of a batch for a queue, which gets them if the transaction succeeds;

@@ -4,6 +4,7 @@ use crate::bench::{QueueBench, message};
 use mochila_broker::{
     BatchBuilder, BrokerSettings, DeleteIf, Fault, Held, LargeBody, MessageMeta, Outcome,
     QueueSettings, Refusal, Settlement, SharedQueue, TakeLimit, Taken, Taking, TransactionSettings,
+    Wait, Waiter,
 };
 use mochila_wire::Sections;
 use std::sync::{Arc, Mutex, Weak};
@@ -450,4 +451,21 @@ fn a_transaction_is_about_so_many_queues_and_no_more() {
     let fault = bench.commit(transaction).unwrap_err();
     assert_eq!(fault, Fault::TooManyQueues { limit: 1_024 });
     assert_eq!(bench.broker.statistics().msg_depth, 0);
+}
+
+#[test]
+fn nobody_looks_closely_while_very_many_wait_for_room() {
+    let bench = QueueBench::default();
+    let wait = |connection| Wait {
+        waiter: Waiter { connection, session: 0 },
+        queue: Arc::clone(&bench.queue),
+        kept: Arc::new([]),
+        since_ms: bench.now.mono_ms,
+    };
+    let some: Vec<_> = (0..1_000).map(|number| bench.broker.wait_for_room(wait(number))).collect();
+    assert!(!some[0].is_standoff(bench.now), "nobody keeps room for which it could wait");
+    let more = bench.broker.wait_for_room(wait(1_000));
+    assert!(some[0].is_standoff(bench.now));
+    drop(more);
+    assert!(!some[0].is_standoff(bench.now));
 }

@@ -114,6 +114,7 @@ impl Connection {
             let rations = Arc::clone(self.node.broker.rations());
             let (transactions, ends) = self.transactions(scratch);
             transactions.handle_timeout(now, timeout_ms, &rations, ends);
+            self.let_failed_go_on(now, scratch);
         }
         self.let_go(now, scratch);
     }
@@ -281,6 +282,9 @@ impl Connection {
         }
         self.enqueue_arrivals(now, buffer, scratch);
         self.settle(now, scratch);
+        if self.transactions.are_open() {
+            self.let_failed_go_on(now, scratch);
+        }
     }
 
     fn handle_rare_event(&mut self, now: Now, event: Event, scratch: &mut Scratch) {

@@ -24,6 +24,8 @@ pub(crate) struct Credit {
     was_refused: bool,
     /// There is no room: what comes on it in a transaction is not taken beyond the limit.
     pub(crate) is_at_limit: bool,
+    /// The last message that came while there were transactions was in none.
+    pub(crate) is_plain: bool,
     /// Others' transactions keep room that its own wants.
     pub(crate) standoff: Option<Standoff>,
     /// It is lent: if it is not used by then, on the monotonic clock, others may have it.
@@ -40,6 +42,7 @@ impl Credit {
             message_bytes: 0,
             was_refused: false,
             is_at_limit: false,
+            is_plain: false,
             standoff: None,
             lent_until_ms: None,
         }

@@ -64,17 +64,13 @@ impl Connection {
                     let error = refusal::no_transaction();
                     return self.detach_with(now, transfer.link, error, scratch);
                 };
-                let incoming = self.links.incoming(transfer.link);
-                // That credit was for the transaction which fills the queue. Another one that is begun
-                // with it is not to blame, nor is this one if there is room to come by now.
-                let is_at_limit = incoming.is_none_or(|it| it.credit.is_at_limit)
-                    && self.transactions.has_brought(id)
-                    && self.is_still_at_limit(transfer.link);
-                had_credit &= !is_at_limit;
                 Some(id)
             }
             _ => None,
         };
+        if transfer.start && self.transactions.are_open() {
+            had_credit &= !self.is_beyond_limit(transfer.link, transaction);
+        }
         if transfer.resume {
             // It resumes a delivery of which nothing is kept: such are ignored (part 2, 2.7.5).
             return self.grant_credit(now, transfer.link, scratch);

@@ -6,7 +6,10 @@ use mochila_broker::{Leeway, PATIENCE_MS, SharedQueue, Wait, Waiter, Waiting, Wa
 use mochila_engine::{self as engine, LinkId};
 use mochila_wire::Now;
 
+use crate::Scratch;
 use crate::connection::Connection;
+use crate::links::{End, Slot};
+use crate::transactions::TransactionId;
 
 /// A sender waits for room that others' transactions keep, at one queue or several.
 pub(crate) struct Standoff {
@@ -71,9 +74,38 @@ impl Connection {
         false
     }
 
-    /// Whether a sender that has been told that there is no room would be told so again.
-    pub(crate) fn is_still_at_limit(&mut self, id: LinkId) -> bool {
-        self.leeways(id, &Want::credit(1)).iter().any(|(_, leeway)| leeway.is_at_limit())
+    /// Whether a message that comes in this transaction, or in none, is not to be taken beyond the
+    /// limit.
+    ///
+    /// Credit at the limit was for the transaction which fills the queue. Another one that is begun
+    /// with it is not to blame, nor is this one if there is room to come by now.
+    pub(crate) fn is_beyond_limit(
+        &mut self,
+        id: LinkId,
+        transaction: Option<TransactionId>,
+    ) -> bool {
+        let Some(incoming) = self.links.incoming(id) else { return true };
+        let credit = &mut incoming.credit;
+        credit.is_plain = transaction.is_none();
+        credit.is_at_limit
+            && transaction.is_none_or(|id| self.transactions.has_brought(id))
+            && self.leeways(id, &Want::credit(1)).iter().any(|(_, leeway)| leeway.is_at_limit())
+    }
+
+    /// Lets senders go on that have no credit, if a transaction has failed just now: what they still
+    /// send in it is told so, and does not wait for room.
+    pub(crate) fn let_failed_go_on(&mut self, now: Now, scratch: &mut Scratch) {
+        if !self.transactions.have_failed() {
+            return;
+        }
+        let is_incoming = |slot: &&Slot| matches!(slot.end, End::Incoming(_));
+        let senders: Vec<LinkId> =
+            self.links.iter().filter(is_incoming).map(|slot| slot.id).collect();
+        for id in senders {
+            if self.engine.link(id).is_some_and(|link| link.credit() == 0) {
+                self.grant_credit(now, id, scratch);
+            }
+        }
     }
 
     /// What becomes of a sender that gets no credit, at each queue that gives it none.
@@ -83,10 +115,12 @@ impl Connection {
         };
         let Some(incoming) = self.links.incoming(id) else { return Vec::new() };
         let kept = self.transactions.kept(session);
+        let is_in_vain = !incoming.credit.is_plain && self.transactions.are_in_vain(session);
         let leeway = |queue: Arc<SharedQueue>| {
             let own = kept.iter().filter(|(other, _)| Arc::ptr_eq(other, &queue));
             let own = own.map(|(_, messages)| messages).sum();
             let leeway = match kept.is_empty() {
+                _ if is_in_vain => Leeway::Limit,
                 true => Leeway::Wait,
                 false => queue.leeway(want, own),
             };

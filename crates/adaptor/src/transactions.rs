@@ -39,6 +39,18 @@ struct Work {
     state: State,
     /// Outcomes of deliveries that the peer has not settled.
     told: Vec<Told>,
+    /// It cannot succeed, and this has been seen.
+    is_seen_to_fail: bool,
+}
+
+impl Work {
+    /// Why it cannot succeed any more, if so.
+    fn fault(&self) -> Option<&Fault> {
+        match &self.state {
+            State::Live { transaction, .. } => transaction.fault(),
+            State::Dead(fault) => Some(fault),
+        }
+    }
 }
 
 enum State {
@@ -115,7 +127,8 @@ impl Transactions {
         let deadline_ms = deadline_ms.unwrap_or(NEVER);
         self.earliest_ms = self.earliest_ms.min(deadline_ms);
         let state = State::Live { transaction: Box::new(transaction), deadline_ms };
-        self.works.insert(id, Work { control, session, state, told: Vec::new() });
+        let work = Work { control, session, state, told: Vec::new(), is_seen_to_fail: false };
+        self.works.insert(id, work);
         id
     }
 
@@ -184,9 +197,7 @@ impl Transactions {
     /// The queues that keep room for what those of a session have brought, and for how many messages;
     /// of all that there are if there is none on that session.
     pub(crate) fn kept(&self, session: SessionId) -> Arc<[(Arc<SharedQueue>, u64)]> {
-        let is_any = self.works.values().any(|work| work.session == session);
-        let works = self.works.values().filter(|work| !is_any || work.session == session);
-        let kept = works.filter_map(|work| match &work.state {
+        let kept = self.of_session(session).filter_map(|work| match &work.state {
             State::Live { transaction, .. } => Some(transaction.kept()),
             State::Dead(_) => None,
         });
@@ -200,10 +211,29 @@ impl Transactions {
 
     /// Why a transaction cannot succeed any more, if so.
     pub(crate) fn fault(&self, id: TransactionId) -> Option<&Fault> {
-        match &self.works.get(&id)?.state {
-            State::Live { transaction, .. } => transaction.fault(),
-            State::Dead(fault) => Some(fault),
+        self.works.get(&id)?.fault()
+    }
+
+    /// Whether one cannot succeed any more since this was asked last.
+    pub(crate) fn have_failed(&mut self) -> bool {
+        let mut have_failed = false;
+        for work in self.works.values_mut().filter(|work| !work.is_seen_to_fail) {
+            work.is_seen_to_fail = work.fault().is_some();
+            have_failed |= work.is_seen_to_fail;
         }
+        have_failed
+    }
+
+    /// Whether no transaction of a session can succeed, and there is one.
+    pub(crate) fn are_in_vain(&self, session: SessionId) -> bool {
+        let mut works = self.of_session(session).peekable();
+        works.peek().is_some() && works.all(|work| work.fault().is_some())
+    }
+
+    /// Those of a session, or of all if there is none on that session.
+    fn of_session(&self, session: SessionId) -> impl Iterator<Item = &Work> {
+        let is_any = self.works.values().any(|work| work.session == session);
+        self.works.values().filter(move |work| !is_any || work.session == session)
     }
 
     /// It can only be rolled back from now on.

@@ -33,8 +33,16 @@ pub(crate) struct Route {
 
 /// Where messages go in, to be kept until the batch is.
 enum To {
-    Queue { queue: Arc<SharedQueue>, is_held_back: bool },
-    Exchange { exchange: Arc<Exchange>, key: Option<Box<[u8]>>, governor: Option<Arc<SharedQueue>> },
+    Queue {
+        queue: Arc<SharedQueue>,
+        is_held_back: bool,
+    },
+    Exchange {
+        exchange: Arc<Exchange>,
+        key: Option<Box<[u8]>>,
+        governor: Option<Arc<SharedQueue>>,
+        is_excused: bool,
+    },
 }
 
 /// Where a message goes in.
@@ -54,6 +62,8 @@ pub(crate) enum Place<'a> {
         /// The queue that the sender has got its credit from, and which had not told it that there
         /// is no room.
         governor: Option<&'a Arc<SharedQueue>>,
+        /// Any queue that gets all of it is such a one: the sender could not know.
+        is_excused: bool,
     },
 }
 
@@ -66,10 +76,16 @@ impl Place<'_> {
                 To::Queue { queue: other, is_held_back: others },
             ) => Arc::ptr_eq(queue, other) && is_held_back == *others,
             (
-                Place::Exchange { exchange, key, governor },
-                To::Exchange { exchange: other, key: other_key, governor: other_governor },
+                Place::Exchange { exchange, key, governor, is_excused },
+                To::Exchange {
+                    exchange: other,
+                    key: other_key,
+                    governor: other_governor,
+                    is_excused: others,
+                },
             ) => {
-                Arc::ptr_eq(exchange, other)
+                is_excused == *others
+                    && Arc::ptr_eq(exchange, other)
                     && key == other_key.as_deref()
                     && governor.map(Arc::as_ptr) == other_governor.as_ref().map(Arc::as_ptr)
             }
@@ -83,10 +99,11 @@ impl Place<'_> {
             Place::Queue { queue, is_held_back } => {
                 To::Queue { queue: Arc::clone(queue), is_held_back }
             }
-            Place::Exchange { exchange, key, governor } => To::Exchange {
+            Place::Exchange { exchange, key, governor, is_excused } => To::Exchange {
                 exchange: Arc::clone(exchange),
                 key: key.map(Box::from),
                 governor: governor.cloned(),
+                is_excused,
             },
         }
     }
@@ -322,9 +339,9 @@ impl Route {
     ) -> (Fates, Option<Published>, Wakeups) {
         let (queue, is_held_back) = match &self.to {
             To::Queue { queue, is_held_back } => (queue, *is_held_back),
-            To::Exchange { exchange, key, governor } => {
+            To::Exchange { exchange, key, governor, is_excused } => {
                 let key = key.as_deref();
-                routing.set_governor(governor.as_ref());
+                routing.set_governor(governor.as_ref(), *is_excused);
                 let (mut published, wakeups) = match self.transaction {
                     Some(id) => transactions.publish(now, id, (exchange, key), batch, routing),
                     None => exchange.publish(now, batch, key, routing),

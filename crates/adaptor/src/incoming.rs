@@ -134,6 +134,7 @@ impl Connection {
                 exchange: publisher.exchange(),
                 key: publisher.key(),
                 governor: publisher.governor().filter(|_| sender.had_credit),
+                is_excused: sender.had_credit && publisher.is_surprised(),
             },
             Destination::Anonymous(relay) => {
                 let to = sections.to(bytes).unwrap_or_default();

@@ -61,7 +61,8 @@ impl Relay {
                 Place::Queue { queue, is_held_back: had_credit && !self.is_impatient(queue) }
             }
             Located::Exchange { exchange, key } => {
-                Place::Exchange { exchange, key: key.as_deref(), governor: None }
+                let key = key.as_deref();
+                Place::Exchange { exchange, key, governor: None, is_excused: false }
             }
         })
     }

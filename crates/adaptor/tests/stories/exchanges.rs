@@ -98,7 +98,10 @@ fn a_queue_with_a_slash_in_its_name_is_a_queue() {
 #[test]
 fn a_full_queue_does_not_make_others_get_a_message_twice() {
     let mut bench = Bench::new();
-    bench.create("small", |settings| settings.max_count = Some(1));
+    bench.create("small", |settings| {
+        settings.max_count = Some(1);
+        settings.flow_stop_count = Some(0);
+    });
     bind(&bench, "amq.fanout", "small", "");
     bind(&bench, "amq.fanout", "large", "");
     let client = bench.client();

@@ -165,6 +165,32 @@ fn a_new_sender_to_an_exchange_is_not_rejected_by_a_small_queue() {
 }
 
 #[test]
+fn a_sender_to_an_exchange_is_not_rejected_by_a_small_queue_that_is_bound_while_it_is_there() {
+    let mut message = Message::of_value("m");
+    message.properties_mut().subject = Some("k".into());
+    let body = message.to_bytes();
+    for address in ["amq.direct/k", "amq.direct"] {
+        for burst in [1, 20, 200] {
+            let mut bench = Bench::new();
+            let client = bench.client();
+            let sender = bench.sender(client, address);
+            bench.deliver(sender, &Default::default(), &body);
+            assert_eq!(expect_accepted(&mut bench, sender), 1);
+            bench.create("small", |settings| settings.max_count = Some(8));
+            let direct = bench.node.broker.exchange("amq.direct").unwrap();
+            direct.bind(bench.now, &bench.queue("small"), "k", Map::new()).unwrap().1.perform();
+            let mut sent = 0;
+            while bench.credit(sender) > 0 && sent < 500 {
+                sent += write_all(&mut bench, sender, &body, burst) as usize;
+                bench.run();
+            }
+            assert_eq!(expect_accepted(&mut bench, sender), sent, "{address}, {burst} at once");
+            assert!(sent <= 7 + burst as usize, "it stops soon: {sent}");
+        }
+    }
+}
+
+#[test]
 fn a_message_that_the_queue_can_never_hold_is_rejected_before_all_of_it_has_come() {
     let mut bench = small_node(1_000_000);
     let client = bench.client();

@@ -417,7 +417,10 @@ fn the_state_of_the_first_frame_says_to_which_transaction_a_delivery_belongs() {
 #[test]
 fn messages_for_an_exchange_come_to_all_its_queues_with_the_commit_or_to_none() {
     let mut bench = Bench::new();
-    bench.create("small", |settings| settings.max_count = Some(1));
+    bench.create("small", |settings| {
+        settings.max_count = Some(1);
+        settings.flow_stop_count = Some(0);
+    });
     let fanout = bench.node.broker.exchange("amq.fanout").unwrap();
     for queue in ["small", "large"] {
         let queue = bench.node.broker.open(queue).unwrap();

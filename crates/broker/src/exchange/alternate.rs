@@ -1,19 +1,27 @@
 //! Where a queue or an exchange sends what it cannot deliver.
 
 use super::Exchange;
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// The alternate exchange of a queue or of an exchange; it is in use as long as this is there.
 #[derive(Debug)]
 pub(crate) struct Alternate {
     exchange: Weak<Exchange>,
+    version: Arc<AtomicU64>,
 }
 
 impl Alternate {
     pub(crate) fn new(exchange: &Arc<Exchange>) -> Alternate {
         exchange.alternate_uses.fetch_add(1, Ordering::Relaxed);
-        Alternate { exchange: Arc::downgrade(exchange) }
+        let version = Arc::clone(&exchange.version);
+        Alternate { exchange: Arc::downgrade(exchange), version }
+    }
+
+    /// Which bindings it has.
+    #[inline]
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
     }
 
     pub(crate) fn get(&self) -> Option<Arc<Exchange>> {

@@ -33,6 +33,8 @@ pub struct Exchange {
     is_predeclared: bool,
     lent: ArcSwapOption<Matcher<Target>>,
     bindings: Mutex<Bindings>,
+    /// A higher number whenever bindings have changed.
+    pub(super) version: Arc<AtomicU64>,
     deleted: AtomicBool,
     /// The number of the next message, if they are numbered.
     pub(super) next_number: AtomicU64,
@@ -80,6 +82,7 @@ impl Exchange {
             is_predeclared,
             lent: ArcSwapOption::empty(),
             bindings: Mutex::new(Bindings::new(settings.kind)),
+            version: Arc::default(),
             deleted: AtomicBool::new(false),
             next_number: AtomicU64::new(1),
             last: settings.keeps_last.then(Mutex::default),
@@ -202,6 +205,9 @@ impl Exchange {
         }
         if is_new {
             self.tell_of(EventKind::Bind, queue, &binding.key);
+        }
+        if is_new {
+            lock(&self.links).call_stalled(&mut wakeups);
         }
         if is_new && let Some(last) = last {
             wakeups.merge(offer_last(now, &last, &binding, kind));
@@ -374,7 +380,17 @@ impl Exchange {
             return Err(self.gone());
         }
         self.lent.store(None);
+        // Release: whoever reads it does not find the table of before.
+        self.version.fetch_add(1, Ordering::Release);
         change(&mut bindings)
+    }
+
+    /// Which bindings there are, those of the alternate exchange included: read before messages are
+    /// routed, it is not newer than what they are routed by.
+    #[inline]
+    pub(super) fn version(&self) -> u64 {
+        let alternate = self.alternate.as_ref().map_or(0, Alternate::version);
+        self.version.load(Ordering::Acquire) + alternate
     }
 
     /// Tells operators of a binding, unless its queue is none of their business.

@@ -1,6 +1,6 @@
 //! The links that send to an exchange, and what their credit depends on.
 
-use super::{Alternate, Exchange, ExchangeError, ExchangeKind, Published};
+use super::{Exchange, ExchangeError, ExchangeKind, Published};
 use crate::queue::{ProducerId, SharedQueue, Want};
 use crate::slab::Slab;
 use crate::sync::lock;
@@ -28,7 +28,8 @@ use std::sync::Arc;
 ///                 a message went to another one that has room
 /// ```
 ///
-/// Whoever waits for a queue that its messages cannot go to any more is new again.
+/// Whoever waits when bindings change is new again. What comes on credit from before they changed,
+/// and goes to one queue, is taken as what that queue's producers have under way.
 pub struct Publisher {
     exchange: Arc<Exchange>,
     key: Option<Box<[u8]>>,
@@ -38,12 +39,19 @@ pub struct Publisher {
     is_new: bool,
     /// The queue that would govern it if messages went on going where they went lately.
     candidate: Option<Arc<SharedQueue>>,
-    /// How many have done so, and whether none has gone elsewhere ever.
+    /// How many have done so.
     run: u64,
-    is_single_minded: bool,
+    /// Its messages have gone different ways, and not because bindings have changed.
+    is_various: bool,
+    /// What bindings there were when it was last seen where its messages go.
+    seen: u64,
+    /// It has been let go on, to see where its messages go now.
+    is_excused: bool,
     /// The queues that the last messages went to give no credit.
     is_closed: bool,
     governor: Option<(Arc<SharedQueue>, ProducerId)>,
+    /// Where it is on the list of those that are to be called when bindings change.
+    stalled: Option<(u32, u32)>,
 }
 
 /// A link that receives through a queue which is bound to an exchange for it.
@@ -57,6 +65,8 @@ pub struct SubscriberId {
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     publishers: Slab<Waker>,
+    /// Publishers without credit.
+    stalled: Slab<Waker>,
     subscribers: Slab<Waker>,
     used: bool,
 }
@@ -75,6 +85,11 @@ impl Links {
     pub(crate) fn call_all(&mut self, wakeups: &mut Wakeups) {
         let all = self.publishers.values().chain(self.subscribers.values());
         all.for_each(|waker| wakeups.push(waker.clone()));
+    }
+
+    /// Calls publishers without credit, whose messages may go elsewhere now.
+    pub(super) fn call_stalled(&self, wakeups: &mut Wakeups) {
+        self.stalled.values().for_each(|waker| wakeups.push(waker.clone()));
     }
 
     pub(super) fn add_subscriber(&mut self, waker: Waker) -> SubscriberId {
@@ -109,20 +124,24 @@ impl Publisher {
             is_new: true,
             candidate: None,
             run: 0,
-            is_single_minded: true,
+            is_various: false,
+            seen: 0,
+            is_excused: false,
             is_closed: false,
             governor: None,
+            stalled: None,
         };
         publisher.begin();
         Ok(publisher)
     }
 
-    /// Nothing has been sent yet.
+    /// Nothing has been sent yet, since bindings were what they are now.
     fn begin(&mut self) {
+        self.seen = self.exchange.version();
         self.candidate = self.exchange.only_queue(self.key());
         self.is_new = self.candidate.is_none();
         self.run = 0;
-        self.is_single_minded = true;
+        self.is_various &= self.is_new;
         self.is_closed = false;
     }
 
@@ -146,8 +165,17 @@ impl Publisher {
     }
 
     fn learn(&mut self, published: &Published) {
+        if published.messages == 0 {
+            return;
+        }
         self.is_closed = published.is_closed;
         self.is_new = false;
+        self.is_excused = false;
+        let is_surprise = self.seen != published.version;
+        self.seen = published.version;
+        if is_surprise {
+            self.run = 0;
+        }
         let candidate = published.governor.as_ref();
         let is_same = match (candidate, &self.candidate) {
             (Some(new), Some(old)) => Arc::ptr_eq(new, old),
@@ -157,10 +185,15 @@ impl Publisher {
             self.run += published.messages;
             return;
         }
-        // It has gone elsewhere if something has been sent before.
-        self.is_single_minded &= self.run == 0 && candidate.is_some();
+        self.is_various |= self.run > 0;
         self.candidate = candidate.cloned();
         self.run = published.messages;
+    }
+
+    /// Its messages may go elsewhere now than those before.
+    fn begin_again(&mut self) {
+        self.begin();
+        self.is_excused = self.is_new;
     }
 
     /// The queue that is to say how much credit it gets, if one is.
@@ -170,7 +203,7 @@ impl Publisher {
 
     /// Whether a queue says how much credit it gets.
     fn is_governed(&self) -> bool {
-        let is_settled = self.is_single_minded || self.run >= PATIENCE;
+        let is_settled = !self.is_various || self.run >= PATIENCE;
         // What it brings now stays in the memory that is short.
         let is_burden = self.is_closed && self.exchange.budget().is_short();
         self.candidate.is_some() && (is_settled || is_burden)
@@ -185,18 +218,37 @@ impl Publisher {
     /// absolute link credit, from now on. With 0 it is woken when it may have some; then it has to ask again, or to detach.
     pub fn grant(&mut self, now: Now, want: &Want) -> (u32, Wakeups) {
         let mut wakeups = Wakeups::new();
-        let granted = self.ask_governor(now, want, &mut wakeups);
-        if granted == 0 && self.is_led_elsewhere() {
-            self.begin();
-            let granted = self.ask_governor(now, want, &mut wakeups);
-            return (granted, wakeups);
+        if self.candidate.as_ref().is_some_and(|queue| queue.is_deleted()) {
+            self.begin_again();
+        }
+        let mut granted = self.ask_governor(now, want, &mut wakeups);
+        self.set_stalled(granted == 0);
+        // It is called from now on if bindings change.
+        if granted == 0 && self.seen != self.exchange.version() {
+            self.begin_again();
+            granted = self.ask_governor(now, want, &mut wakeups);
+            self.set_stalled(granted == 0);
         }
         (granted, wakeups)
     }
 
+    fn set_stalled(&mut self, is_stalled: bool) {
+        match self.stalled {
+            None if is_stalled => {
+                let waker = self.waker.clone();
+                self.stalled = Some(lock(&self.exchange.links).stalled.insert(waker));
+            }
+            Some((slot, generation)) if !is_stalled => {
+                lock(&self.exchange.links).stalled.remove(slot, generation);
+                self.stalled = None;
+            }
+            _ => {}
+        }
+    }
+
     fn ask_governor(&mut self, now: Now, want: &Want, wakeups: &mut Wakeups) -> u32 {
         let free = if self.is_new { want.credit.min(1) } else { want.credit };
-        let Some(queue) = self.next_governor().cloned().filter(|queue| !queue.is_deleted()) else {
+        let Some(queue) = self.next_governor().cloned() else {
             wakeups.merge(self.let_go(now));
             return free;
         };
@@ -214,21 +266,23 @@ impl Publisher {
         granted
     }
 
-    /// Whether nothing that it sends can go to the queue any more that governs it.
-    fn is_led_elsewhere(&self) -> bool {
-        let governor = self.governor.as_ref();
-        governor.is_some_and(|(queue, _)| !self.exchange.may_lead(self.key(), queue))
-    }
-
     /// The queue that says how much credit it gets, if one does. What it has sent there before it
     /// knew of credit that was taken back has to be taken.
     pub fn governor(&self) -> Option<&Arc<SharedQueue>> {
         self.governor.as_ref().map(|(queue, _)| queue)
     }
 
+    /// Whether what comes now was sent before it was known that all of it goes to the queue to which
+    /// it goes.
+    #[inline]
+    pub fn is_surprised(&self) -> bool {
+        self.is_excused || self.seen != self.exchange.version()
+    }
+
     /// The link is gone.
     pub fn detach(mut self, now: Now) -> Wakeups {
         let mut wakeups = self.let_go(now);
+        self.set_stalled(false);
         lock(&self.exchange.links).publishers.remove(self.id.0, self.id.1);
         wakeups.merge(self.exchange.go_if_unused());
         wakeups
@@ -255,21 +309,6 @@ impl Exchange {
             });
         });
         only
-    }
-
-    /// Whether a message with this key may go to a queue.
-    fn may_lead(&self, key: Option<&[u8]>, queue: &Arc<SharedQueue>) -> bool {
-        let alternate = self.alternate.as_ref().and_then(Alternate::get);
-        self.leads(key, queue) || alternate.is_some_and(|it| it.leads(key, queue))
-    }
-
-    fn leads(&self, key: Option<&[u8]>, queue: &Arc<SharedQueue>) -> bool {
-        let Some(key) = self.deciding(key) else { return !self.bindings_of(queue).is_empty() };
-        let mut leads = false;
-        self.with_table(|table| {
-            table.by_key(key, |queues| leads = queues.iter().any(|it| Arc::ptr_eq(it, queue)));
-        });
-        leads
     }
 
     /// What decides where messages go of a sender whose address has this key; `None` if each of them

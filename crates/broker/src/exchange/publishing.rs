@@ -141,6 +141,7 @@ impl Exchange {
         let key = routing.take_key();
         routing.clear();
         routing.put_key(key);
+        routing.set_version(self.version());
         self.with_table(|table| routing.find(table, batch));
         if routing.strays().is_empty() {
             return;

@@ -29,6 +29,10 @@ pub struct Routing {
     key: Option<Box<[u8]>>,
     /// The queue that says how much credit the sender gets, if one does.
     governor: Option<Arc<SharedQueue>>,
+    /// The sender is held back by whatever queue gets all of it.
+    is_excused: bool,
+    /// Which bindings its exchange had.
+    version: u64,
     /// Kept for the next time.
     spare: Vec<Vec<u32>>,
     found: Vec<Target>,
@@ -52,6 +56,8 @@ pub struct Published {
     pub released: Vec<u32>,
     /// How many messages the batch had.
     pub(crate) messages: u64,
+    /// Which bindings the exchange had by which they were routed.
+    pub(crate) version: u64,
     /// All queues that messages went to give no credit now.
     pub(crate) is_closed: bool,
     /// The only queue that messages went to; or one of several that all give no credit now.
@@ -86,10 +92,12 @@ impl Routing {
         self.parts.iter().filter(gets).map(|part| &part.queue.0)
     }
 
-    /// The next batch comes from a sender that this queue holds back by credit: what goes there was
-    /// sent before the sender knew of credit that was taken back.
-    pub fn set_governor(&mut self, governor: Option<&Arc<SharedQueue>>) {
+    /// The next batch comes from a sender that this queue holds back by credit, or, if it is excused,
+    /// any that gets all of it: what goes there was sent before the sender knew of credit that was
+    /// taken back.
+    pub fn set_governor(&mut self, governor: Option<&Arc<SharedQueue>>, is_excused: bool) {
         self.governor = governor.cloned();
+        self.is_excused = is_excused;
     }
 
     pub(super) fn clear(&mut self) {
@@ -103,6 +111,10 @@ impl Routing {
         self.strays.clear();
         self.key = None;
         self.is_whole = false;
+    }
+
+    pub(super) fn set_version(&mut self, version: u64) {
+        self.version = version;
     }
 
     pub(super) fn set_key(&mut self, key: Option<&[u8]>) {
@@ -229,12 +241,14 @@ impl Routing {
         mut transaction: Option<&mut Transaction>,
     ) -> (Published, Wakeups) {
         let messages = batch.len() as u64;
-        let mut published = Published { messages, ..Published::default() };
+        let mut published = Published { messages, version: self.version, ..Published::default() };
         let mut is_open = !self.strays.is_empty();
         let mut wakeups = Wakeups::new();
         let (mut refusals, mut overflow) = (Vec::new(), Vec::new());
         let mut routed = Amount::default();
         let governor = self.governor.take();
+        let is_excused = std::mem::take(&mut self.is_excused);
+        let is_excused = is_excused && self.parts.len() == 1 && self.strays.is_empty();
         if let Some(transaction) = transaction.as_mut().filter(|_| !self.parts.is_empty()) {
             transaction.begin_offer(exchange.drops_strays());
         }
@@ -243,7 +257,7 @@ impl Routing {
                 continue;
             }
             let is_governor = |queue: &Arc<SharedQueue>| Arc::ptr_eq(queue, &part.queue.0);
-            let held_back = governor.as_ref().is_some_and(is_governor);
+            let held_back = is_excused || governor.as_ref().is_some_and(is_governor);
             let whole = self.is_whole.then(|| Amount::of(batch));
             let (enqueued, woken, amount) = match (whole, &mut transaction) {
                 (Some(amount), None) => {

@@ -84,6 +84,17 @@ impl Bench {
         self.publish_all(exchange, None, subjects.iter().map(|it| message(it)).collect())
     }
 
+    /// The same from a sender that has credit for them.
+    pub(crate) fn publish_by(
+        &mut self,
+        publisher: &Publisher,
+        exchange: &Exchange,
+        subjects: &[&str],
+    ) -> Published {
+        self.routing.set_governor(publisher.governor(), publisher.is_surprised());
+        self.publish(exchange, subjects)
+    }
+
     pub(crate) fn publish_all(
         &mut self,
         exchange: &Exchange,

@@ -8,6 +8,7 @@ use mochila_wire::AmqpError;
 
 use crate::incoming::{Destination, Incoming};
 use crate::outgoing::Outgoing;
+use crate::subscription::Subscription;
 
 /// The links of a connection, each with what is at our end of it.
 #[derive(Default)]
@@ -60,7 +61,7 @@ impl End {
                 | Destination::Coordinator { .. } => None,
             },
             End::Outgoing(outgoing) => {
-                outgoing.subscription.as_ref().map(|subscription| &subscription.exchange)
+                outgoing.subscription.as_ref().and_then(Subscription::exchange)
             }
         }
     }

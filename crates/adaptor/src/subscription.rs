@@ -21,10 +21,18 @@ use crate::{Node, refusal};
 
 /// What a link from an exchange has there, beside its queue.
 pub(crate) struct Subscription {
-    pub(crate) exchange: Arc<Exchange>,
-    id: SubscriberId,
+    /// Nothing if that has been deleted, and the link has come to end the subscription.
+    exchange: Option<(Arc<Exchange>, SubscriberId)>,
     /// The exchange was made for this link.
     owns_exchange: bool,
+}
+
+/// A subscription that is to end.
+pub(crate) struct Ending {
+    /// The name of its exchange.
+    pub(crate) address: String,
+    /// The exchange, if that is there.
+    pub(crate) exchange: Option<Arc<Exchange>>,
 }
 
 /// How a queue is to be bound for a link, and which of its filters say so.
@@ -126,22 +134,37 @@ impl<'a> WantedSubscription<'a> {
 impl Subscription {
     /// A link takes from an exchange.
     pub(crate) fn new(at: &ExchangeAt<'_>, waker: Waker) -> Subscription {
-        let id = at.exchange.attach_subscriber(waker);
-        Subscription { exchange: Arc::clone(&at.exchange), id, owns_exchange: at.is_own }
+        let subscription = Subscription::to_end(Some(Arc::clone(&at.exchange)), waker);
+        Subscription { owns_exchange: at.is_own, ..subscription }
+    }
+
+    /// A link has come to end it; its exchange may have gone.
+    pub(crate) fn to_end(exchange: Option<Arc<Exchange>>, waker: Waker) -> Subscription {
+        let exchange = exchange.map(|exchange| {
+            let id = exchange.attach_subscriber(waker);
+            (exchange, id)
+        });
+        Subscription { exchange, owns_exchange: false }
+    }
+
+    /// Its exchange, if that is there.
+    pub(crate) fn exchange(&self) -> Option<&Arc<Exchange>> {
+        self.exchange.as_ref().map(|(exchange, _)| exchange)
     }
 
     /// The link is gone; if its peer has closed it, the subscription ends unless others share it.
     pub(crate) fn leave(self, queue: &Arc<SharedQueue>, closed: bool, wakeups: &mut Wakeups) {
-        self.exchange.detach_subscriber(self.id);
-        let is_over = closed || self.exchange.is_deleted();
-        if is_over && is_subscription(queue) {
+        if let Some((exchange, id)) = &self.exchange {
+            exchange.detach_subscriber(*id);
+        }
+        if closed && is_subscription(queue) {
             wakeups.merge(queue.delete(UNUSED).unwrap_or_default());
-        } else if is_over && queue.statistics().consumer_count == 0 {
+        } else if closed && queue.statistics().consumer_count == 0 {
             // It stays with what it has, and gets no more.
             wakeups.merge(queue.end_adoption());
         }
-        if self.owns_exchange {
-            wakeups.merge(self.exchange.delete(<_>::default()).unwrap_or_default());
+        if let Some((exchange, _)) = self.exchange.filter(|_| self.owns_exchange) {
+            wakeups.merge(exchange.delete(<_>::default()).unwrap_or_default());
         }
     }
 }
@@ -214,13 +237,10 @@ impl Connection {
         }
     }
 
-    /// The subscription that a link without source means, which is how JMS clients end one: the
-    /// exchange, and its queue. One that containers share is meant only if that is said: by a
+    /// The subscription that a link without source means, which is how JMS clients end one, and its
+    /// queue. One that containers share is meant only if that is said: by a
     /// capability, or behind the name, as those clients write it.
-    pub(crate) fn subscription_to_end(
-        &self,
-        peer: &Attach,
-    ) -> Option<(Arc<Exchange>, Arc<SharedQueue>)> {
+    pub(crate) fn subscription_to_end(&self, peer: &Attach) -> Option<(Ending, Arc<SharedQueue>)> {
         let addition = peer.name.split_once('|').map_or("", |(_, addition)| addition);
         let is_global = addition.contains(GLOBAL)
             || peer.desired_capabilities.iter().any(|symbol| symbol.as_str() == GLOBAL);
@@ -231,14 +251,19 @@ impl Connection {
         scopes.iter().find_map(|sharing| {
             let name = self.subscription_name(&peer.name, *sharing);
             let queue = self.node.broker.queue(&name)?;
-            let (exchange, is_shared) = match &queue.settings().subscribed {
+            let (address, exchange, is_shared) = match &queue.settings().subscribed {
                 Some(subscribed) => {
-                    let exchange = self.node.broker.exchanges_of(&queue).into_iter().next()?;
-                    (exchange, subscribed.is_shared)
+                    let address = subscribed.exchange.to_string();
+                    let exchange = self.node.broker.exchange(&address);
+                    (address, exchange, subscribed.is_shared)
                 }
-                None => queue.adopted().map(|(exchange, _, is_shared)| (exchange, is_shared))?,
+                None => {
+                    let (exchange, _, is_shared) = queue.adopted()?;
+                    (exchange.name().to_owned(), Some(exchange), is_shared)
+                }
             };
-            (is_shared || *sharing != Sharing::Global).then_some((exchange, queue))
+            let is_meant = is_shared || *sharing != Sharing::Global;
+            is_meant.then_some((Ending { address, exchange }, queue))
         })
     }
 }
@@ -321,7 +346,7 @@ impl Node {
         Ok(None)
     }
 
-    /// Binds the queue of a subscription as is wanted. One that has not been made for it keeps what it
+    /// Binds the queue of a subscription as is wanted, and for as long. One that has not been made for it keeps what it
     /// was bound for otherwise than by a subscription.
     fn bind_subscription(
         &self,
@@ -333,8 +358,10 @@ impl Node {
         let Subscribed { key, arguments, .. } = &*wish.subscribed;
         let exchange = &wish.at.exchange;
         if is_subscription(queue) {
+            let settings = wish.settings()?;
             let bound = exchange.bind(now, queue, key, arguments.clone());
             wakeups.merge(bound.map_err(|error| error.to_amqp())?.1);
+            wakeups.merge(queue.set_lifetime(now, &settings));
             return Ok(());
         }
         let before = queue.adopted();
@@ -342,6 +369,7 @@ impl Node {
             && Arc::ptr_eq(before, &there)
             && (arguments.is_empty() || there.arguments() == arguments)
         {
+            queue.renew_adoption(wish.keeps_ms());
             return Ok(());
         }
         if before.is_some() && queue.statistics().consumer_count > 1 {

@@ -22,7 +22,7 @@ use crate::lost_groups::LOST_GROUPS;
 use crate::node::{EVENTS, MANAGEMENT};
 use crate::outgoing::Outgoing;
 use crate::subscription::Subscription;
-use crate::wanted::{ExchangeAt, Wanted};
+use crate::wanted::Wanted;
 use crate::{Scratch, coordinator, refusal};
 
 impl Connection {
@@ -177,7 +177,7 @@ impl Connection {
         scratch: &mut Scratch,
     ) -> Result<(), AmqpError> {
         let found = self.subscription_to_end(peer);
-        let (exchange, queue) = found.ok_or_else(|| refusal::no_subscription(&peer.name))?;
+        let (ending, queue) = found.ok_or_else(|| refusal::no_subscription(&peer.name))?;
         let waker = Waker::new(Arc::clone(&self.waker), id.index() as u32);
         let options = ConsumerOptions {
             owner: self.record.id,
@@ -186,12 +186,10 @@ impl Connection {
         };
         let consumer = queue.subscribe(now, options).map_err(|error| error.to_amqp())?;
         let mut answer = answer_to(peer);
-        let source =
-            Source { expiry_policy: TerminusExpiryPolicy::Never, ..Source::at(exchange.name()) };
-        answer.source = Some(source.clone());
+        let lasting = TerminusExpiryPolicy::Never;
+        answer.source = Some(Source { expiry_policy: lasting, ..Source::at(&ending.address) });
         self.engine.answer_attach(id, answer);
         let record = self.link_record(id, peer, Direction::Out, queue.name());
-        let at = ExchangeAt { exchange, key: None, is_own: false };
         let end = End::Outgoing(Outgoing {
             queue,
             consumer,
@@ -202,7 +200,7 @@ impl Connection {
             departure: None,
             owns_queue: false,
             wants_lost_groups: false,
-            subscription: Some(Subscription::new(&at, waker)),
+            subscription: Some(Subscription::to_end(ending.exchange, waker)),
         });
         self.insert_link(id, BoundEnd::from(end), record, scratch);
         Ok(())

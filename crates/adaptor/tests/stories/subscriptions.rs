@@ -1,7 +1,7 @@
 //! What a subscription collects, and for whom.
 
 use crate::bench::{Bench, Client, Link, text};
-use mochila_broker::{ExchangeSettings, QueueSettings};
+use mochila_broker::{ExchangeKind, ExchangeSettings, QueueSettings};
 use mochila_engine::{AttachRequest, ConnectionConfig};
 use mochila_wire::terminus::{
     APPLICATION_PROPERTIES_FILTER, HEADERS_BINDING, JMS_SELECTOR, NO_LOCAL, PROPERTIES_FILTER,
@@ -379,6 +379,76 @@ fn a_subscription_upon_an_operators_queue_ends_when_its_time_is_over() {
     assert_eq!(keys_of(&bench, "one_r"), ["news", "own"]);
     detach(&mut bench, client, at_once);
     assert_eq!(keys_of(&bench, "one_r"), ["own"], "without a time it ends with its link");
+}
+
+#[test]
+fn a_subscription_lives_as_long_as_the_link_wants_that_came_last() {
+    let one = |timeout| Source { timeout, ..at("amq.topic/news", Map::new()) };
+    let never = || lasting(at("amq.topic/news", Map::new()));
+    for operators in [false, true] {
+        for (first, second, lives_ms) in [
+            (one(1), never(), None),
+            (one(1), one(60), Some(60_000)),
+            (never(), one(1), Some(1_000)),
+            (one(60), one(1), Some(1_000)),
+        ] {
+            let mut bench = Bench::new();
+            if operators {
+                operators_queue(&bench, "one_r");
+            }
+            let exchange = bench.node.broker.exchange("amq.topic").unwrap();
+            let client = named(&mut bench, "one");
+            let is_there = |bench: &Bench| {
+                let queue = bench.node.broker.queue("one_r");
+                queue.is_some_and(|queue| exchange.binding(&queue, "news").is_some())
+            };
+            for source in [first, second] {
+                let link = bench.subscribe(client, "r", source.clone());
+                let answer = bench.answer(link).source.unwrap();
+                let asked = (source.expiry_policy, source.timeout);
+                assert_eq!((answer.expiry_policy, answer.timeout), asked);
+                detach(&mut bench, client, link);
+            }
+            bench.advance(lives_ms.unwrap_or(1_000_000) - 100);
+            assert!(is_there(&bench), "{lives_ms:?} {operators}");
+            bench.advance(100);
+            assert_eq!(is_there(&bench), lives_ms.is_none(), "{lives_ms:?} {operators}");
+        }
+    }
+}
+
+#[test]
+fn a_lasting_subscription_keeps_what_it_has_when_its_exchange_is_deleted() {
+    for attached in [true, false] {
+        let mut bench = Bench::new();
+        let settings = ExchangeSettings { kind: ExchangeKind::Topic, ..<_>::default() };
+        bench.node.broker.create_exchange("prices", settings.clone()).unwrap();
+        let client = named(&mut bench, "one");
+        let source = lasting(at("prices", Map::new()));
+        let link = bench.subscribe(client, "r", source.clone());
+        detach(&mut bench, client, link);
+        let sender = bench.sender(client, "prices");
+        bench.send(sender, &text("kept"));
+        if attached {
+            let request = AttachRequest::receiver("r", source.clone(), Target::default().into());
+            bench.attach(client, request);
+        }
+        let gone = bench.node.broker.exchange("prices").unwrap();
+        gone.delete(<_>::default()).unwrap().perform();
+        bench.run();
+        assert_eq!(bench.depth("one_r"), 1);
+        bench.node.broker.create_exchange("prices", settings).unwrap();
+        let link = bench.subscribe(client, "r", source);
+        assert_eq!(bench.texts(link), ["kept"], "it goes on when there is one of that name again");
+        detach(&mut bench, client, link);
+        let again = bench.node.broker.exchange("prices").unwrap();
+        again.delete(<_>::default()).unwrap().perform();
+        let link = attach_to_end(&mut bench, client, "r", &[]);
+        let answer = bench.answer(link).source.unwrap();
+        assert_eq!(answer.address.as_deref(), Some("prices"));
+        bench.close_link(link);
+        assert!(bench.queue_names().is_empty(), "it can be ended also without");
+    }
 }
 
 #[test]

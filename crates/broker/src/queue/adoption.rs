@@ -45,6 +45,14 @@ impl SharedQueue {
         before.map_or_else(Wakeups::new, Adoption::end)
     }
 
+    /// The subscription that it serves stays so long without consumers from now on, as in
+    /// [`Adoption::new`].
+    pub fn renew_adoption(&self, keeps_ms: Option<u64>) {
+        if let Some(adoption) = self.lock().rare.as_mut().and_then(|rare| rare.adoption.as_mut()) {
+            adoption.keeps_ms = keeps_ms;
+        }
+    }
+
     /// The subscription that it serves ends, if there is one.
     pub fn end_adoption(&self) -> Wakeups {
         let before = self.lock().rare.as_mut().and_then(|rare| rare.adoption.take());

@@ -233,6 +233,11 @@ impl SharedQueue {
         }
     }
 
+    /// It lives as long as these settings say, and is else what it was.
+    pub fn set_lifetime(&self, now: Now, settings: &QueueSettings) -> Wakeups {
+        self.visit(|queue| queue.set_lifetime(now, settings)).1
+    }
+
     /// The link that made this queue is gone: its lifetime policy may say that it goes too.
     pub fn lose_creator(&self, now: Now) -> Wakeups {
         self.visit(|queue| queue.lose_creator(now)).1

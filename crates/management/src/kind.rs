@@ -218,6 +218,7 @@ pub(crate) static KINDS: [Kind; 8] = [
                 doc: "Binds a queue. Which one to which exchange, and with which key, is said by the \
                       name, `exchange/queue/key`, or by `exchange`, `queue` and `key` in the body; \
                       all else in the body are arguments, in a map called `arguments` if you like. \
+                      What is said twice has to be the same: 400 otherwise. \
                       A headers exchange wants `x-match` (`all` or `any`) and the headers that a \
                       message has to have, null for any value. A direct exchange ends all other \
                       bindings of the key if `qpid.exclusive-binding` is true. What is bound so \

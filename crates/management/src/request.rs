@@ -153,6 +153,11 @@ impl Request {
         }
     }
 
+    /// Whether it names what is to be made.
+    pub(crate) fn has_new_name(&self) -> bool {
+        self.subject.name.is_some() || self.body.get("name").is_some_and(|name| !name.is_null())
+    }
+
     /// An argument that is a number, not negative.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Error> {
         let Some(value) = self.argument(name) else { return Ok(None) };

@@ -379,7 +379,13 @@ impl Config<'_> {
         attributes.insert("x-match", *mode);
         for pair in pairs {
             let (name, value) = typed_value_of(pair.trim_end_matches(','));
-            attributes.insert(name, value);
+            if let Some(before) = attributes.insert(name, value.clone())
+                && before != value
+            {
+                let text =
+                    format!("'{name}' is to be {before} and {value}: a binding has one of them");
+                return Err(Failure::option(text));
+            }
         }
         Ok(attributes)
     }

@@ -81,6 +81,8 @@ fn a_binding_has_the_arguments_that_it_is_given_with_the_types_that_messages_hav
     broker.ok("config", "bind amq.match q k all n=5.5 flag=true");
     broker.ok("send", "-a amq.match -P n=5.5 -P flag=true --content-string matches");
     assert_eq!(broker.ok("receive", "-a q"), "matches\n");
+    let stderr = broker.fails("config", "bind amq.match q both all colour=red colour=blue");
+    assert!(stderr.contains("'colour' is to be red and blue"), "{stderr}");
     broker.ok("config", "bind amq.direct q key");
     broker.ok("config", "bind amq.direct other key --argument qpid.exclusive-binding=1");
     broker.ok("send", "-a amq.direct/key --content-string exclusive");

@@ -134,7 +134,7 @@ pub static ARGUMENTS: &[Argument] = &[
         kind: ArgumentKind::Choice(LIMIT_POLICIES),
         doc: "At the limit messages are rejected, or their producers are held back, or the oldest \
               that nobody holds are dropped (ring; also when some come back), or the queue deletes \
-              itself.",
+              itself (not for a transaction: that fails).",
         write: |settings, value| {
             settings.limit_policy = value.map(Argued::choice).map(limit_policy).unwrap_or_default();
         },

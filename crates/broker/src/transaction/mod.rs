@@ -342,7 +342,10 @@ impl Transaction {
             wakeups.merge(part.give_up_posts(now));
             wakeups.merge(part.give_up_pledges(now, outcome));
         }
-        self.node.totals().rolled_back();
+        match self.began_ms() {
+            Some(_) => self.node.totals().rolled_back(),
+            None => self.node.totals().unused(),
+        }
         wakeups
     }
 

@@ -33,7 +33,7 @@ pub struct TransactionTotals {
     pub open: u64,
     /// Those that succeeded.
     pub committed: u64,
-    /// Those that did not.
+    /// Those that did not, and in which something was done.
     pub rolled_back: u64,
 }
 
@@ -45,6 +45,7 @@ pub(crate) struct Totals {
     begun: AtomicU64,
     committed: AtomicU64,
     rolled_back: AtomicU64,
+    unused: AtomicU64,
 }
 
 impl Totals {
@@ -60,13 +61,19 @@ impl Totals {
         self.rolled_back.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// One has ended in which nothing was done.
+    pub(super) fn unused(&self) {
+        self.unused.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn numbers(&self) -> TransactionTotals {
         // The ends first, so that no transaction that has ended meanwhile makes the rest negative.
         let committed = self.committed.load(Ordering::Relaxed);
         let rolled_back = self.rolled_back.load(Ordering::Relaxed);
+        let unused = self.unused.load(Ordering::Relaxed);
         let begun = self.begun.load(Ordering::Relaxed);
         TransactionTotals {
-            open: begun.saturating_sub(committed + rolled_back),
+            open: begun.saturating_sub(committed + rolled_back + unused),
             committed,
             rolled_back,
         }

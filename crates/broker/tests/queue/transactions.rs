@@ -57,6 +57,10 @@ fn what_is_rolled_back_was_never_there_and_leaves_no_memory() {
     let numbers = bench.statistics();
     assert_eq!((numbers.msg_total_enqueues, numbers.msg_txn_enqueues), (0, 0));
     assert_eq!(bench.totals(), (0, 0, 1));
+    let unused = bench.begin();
+    assert_eq!(bench.totals(), (1, 0, 1));
+    bench.rollback(unused);
+    assert_eq!(bench.totals(), (0, 0, 1), "nothing was done in it");
 }
 
 #[test]

@@ -161,42 +161,64 @@ struct Wanted {
 impl Wanted {
     /// Reads it from the name of the binding, or from the body where it says so.
     fn of(broker: &Broker, request: &Request) -> Result<Wanted, Error> {
-        let (mut exchange, mut queue, mut key) = (None, None, None);
+        let mut said = [None, None, None];
         let mut arguments = Map::new();
         for (name, value) in request.body() {
-            let text = || Some(value.as_str().unwrap_or_default().to_owned());
-            match (name, value) {
-                ("name" | "type" | "identity", _) => {}
-                ("exchange", _) => exchange = text(),
-                ("queue", _) => queue = text(),
-                ("key", _) => key = text(),
-                ("arguments", Value::Map(nested)) => {
-                    arguments.0.extend(nested.iter().map(|(k, v)| (k.clone(), v.clone())));
+            match (PARTS.iter().position(|part| *part == name), value) {
+                (Some(part), _) => said[part] = Some(value.as_str().unwrap_or_default().to_owned()),
+                (None, Value::Map(nested)) if name == "arguments" => {
+                    for (name, value) in nested.iter() {
+                        add(&mut arguments, name.clone(), value)?;
+                    }
                 }
-                (name, value) => {
-                    arguments.insert(name, value.clone());
-                }
+                (None, _) if ["name", "type", "identity"].contains(&name) => {}
+                (None, _) => add(&mut arguments, name.into(), value)?,
             }
         }
-        if let (Some(exchange), Some(queue)) = (&exchange, &queue) {
-            let (exchange, queue) = (exchange.clone(), queue.clone());
-            return Ok(Wanted { exchange, queue, key: key.unwrap_or_default(), arguments });
-        }
-        let name = request.new_name("a binding")?;
-        let incomplete = || {
-            let text = format!("{} is not exchange/queue/key", quoted(name));
-            Error::BadRequest(text)
+        let [exchange, queue, key] = match &said {
+            [Some(exchange), Some(queue), key] if !request.has_new_name() => {
+                [exchange.clone(), queue.clone(), key.clone().unwrap_or_default()]
+            }
+            _ => parts_of(broker, request.new_name("a binding")?, &said)?,
         };
-        let (exchange, rest) = name.split_once('/').ok_or_else(incomplete)?;
-        let known = splits(rest).find(|(queue, _)| broker.queue(queue).is_some());
-        let (queue, key) = known.or_else(|| splits(rest).next()).ok_or_else(incomplete)?;
-        Ok(Wanted {
-            exchange: exchange.to_owned(),
-            queue: queue.to_owned(),
-            key: key.to_owned(),
-            arguments,
-        })
+        Ok(Wanted { exchange, queue, key, arguments })
     }
+}
+
+/// What the body of a request may say about a binding, besides its arguments.
+const PARTS: [&str; 3] = ["exchange", "queue", "key"];
+
+/// The exchange, the queue and the key that a name says, which may be said elsewhere too.
+fn parts_of(broker: &Broker, name: &str, said: &[Option<String>; 3]) -> Result<[String; 3], Error> {
+    let incomplete = || Error::BadRequest(format!("{} is not exchange/queue/key", quoted(name)));
+    let (exchange, rest) = name.split_once('/').ok_or_else(incomplete)?;
+    let is_meant = |(queue, _): &(&str, &str)| match &said[1] {
+        Some(said) => queue == said,
+        None => broker.queue(queue).is_some(),
+    };
+    let known = splits(rest).find(is_meant).or_else(|| splits(rest).next());
+    let (queue, key) = known.ok_or_else(incomplete)?;
+    let named = [exchange, queue, key];
+    for ((part, named), said) in PARTS.iter().zip(named).zip(said) {
+        if let Some(said) = said.as_ref().filter(|said| **said != named) {
+            let (said, name) = (quoted(said), quoted(name));
+            let text = format!("'{part}' says {said}, and the name of the binding is {name}");
+            return Err(Error::BadRequest(text));
+        }
+    }
+    Ok(named.map(str::to_owned))
+}
+
+/// Adds an argument, which may be said once more.
+fn add(arguments: &mut Map, name: Value, value: &Value) -> Result<(), Error> {
+    // A symbol and a string are the same name.
+    let before = name.as_str().and_then(|name| arguments.remove(name));
+    if let Some(other) = before.filter(|other| other != value) {
+        let text = format!("the argument {name} has different values, {other} and {value}");
+        return Err(Error::BadRequest(text));
+    }
+    arguments.insert(name, value.clone());
+    Ok(())
 }
 
 /// All ways to read `queue/key`; without a key it is empty.

@@ -168,9 +168,12 @@ const ATTRIBUTES: &[Attribute<()>] = &[
         "Transactions that succeeded.",
         |(), scope| scope.broker().transaction_totals().committed.into(),
     ),
-    Attribute::new("transactionsRolledBack", "ulong", "Transactions that did not.", |(), scope| {
-        scope.broker().transaction_totals().rolled_back.into()
-    }),
+    Attribute::new(
+        "transactionsRolledBack",
+        "ulong",
+        "Transactions that did not; those in which nothing was done are not counted.",
+        |(), scope| scope.broker().transaction_totals().rolled_back.into(),
+    ),
     Attribute::new("queuesFlowStopped", "ulong", "Queues whose producers get no credit.", {
         |(), scope| scope.totals().flow_stopped.into()
     }),

@@ -1,4 +1,4 @@
-use crate::desk::{Desk, ask};
+use crate::desk::{Ask, Desk, ask};
 use mochila_wire::{Map, Value};
 
 fn create_exchange(desk: &mut Desk, name: &str, kind: &str) {
@@ -104,6 +104,36 @@ fn names_of_queues_and_keys_may_have_slashes() {
             .with("key", "k"),
     );
     assert_eq!(told.status, 201, "{}", told.description);
+}
+
+#[test]
+fn what_is_said_of_a_binding_twice_has_to_be_the_same() {
+    let mut desk = Desk::new();
+    desk.create("q");
+    let bind = |name: &str| {
+        let ask = ask("CREATE").kind("binding");
+        if name.is_empty() { ask } else { ask.name(name) }
+    };
+    let nested = |value: i32| Map::new().with("x-match", "all").with("c", value);
+    let whole = |ask: Ask| ask.with("exchange", "amq.match").with("queue", "q");
+    for (ask, status) in [
+        (whole(bind("")).with("arguments", nested(1)).with("c", 2), 400),
+        (whole(bind("")).with("arguments", nested(1)).with("c", 1), 201),
+        (whole(bind("amq.match/q/k")).with("arguments", nested(1)), 201),
+        (whole(bind("amq.match/q/n")).with("key", "k").with("arguments", nested(1)), 400),
+        (whole(bind("amq.match/p/n")).with("arguments", nested(1)), 400),
+        (bind("amq.topic/q/n").with("key", "m"), 400),
+        (bind("amq.topic/q/n").with("queue", "p"), 400),
+        (bind("amq.topic/q/n").with("exchange", "amq.direct"), 400),
+        (bind("amq.topic/q/n").with("exchange", "amq.topic").with("key", "n"), 201),
+    ] {
+        let told = desk.tell(ask);
+        assert_eq!(told.status, status, "{told:?}");
+    }
+    let keys = ["amq.match/q/", "amq.match/q/k", "amq.topic/q/n"];
+    for name in keys {
+        assert_eq!(desk.tell(ask("DELETE").kind("binding").name(name)).status, 204, "{name}");
+    }
 }
 
 #[test]

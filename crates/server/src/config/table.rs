@@ -328,7 +328,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         [queue_patterns],
         "Names of queues that are made when a client first attaches to them, with `*` for any text; can \
          be repeated. What these queues are like may follow: `recent.*;max-count=100,limit-policy=ring`; \
-         a comma that no `NAME=` follows is part of a value. An alternate exchange has to be there when \
+         a comma that no `NAME=` follows is part of a value, and sizes have no unit. An alternate exchange has to be there when \
          the first client attaches. Of patterns that match a name the longest counts, and of those as \
          long the first. Without it all names are, and become ordinary queues. Queues of subscriptions \
          and dynamic ones are not meant"

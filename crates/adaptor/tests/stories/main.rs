@@ -34,6 +34,7 @@ mod selecting;
 mod settlement;
 mod stamping;
 mod stealing;
+mod subscription_ends;
 mod subscriptions;
 mod transacting_clients;
 mod transactions;

@@ -36,6 +36,12 @@ struct Open {
     accepts: Vec<(usize, u64, Got, bool)>,
 }
 
+impl Open {
+    fn has_done_something(&self) -> bool {
+        !self.posts.is_empty() || !self.accepts.is_empty()
+    }
+}
+
 impl Actor {
     fn new(bench: &mut Bench) -> Actor {
         let client = bench.client();
@@ -124,7 +130,7 @@ impl Actor {
             open.posts.into_iter().for_each(|(queue, number)| book.queues[queue].push(number));
         } else {
             bench.roll_back(self.controller, &open.id);
-            book.rolled_back += 1;
+            book.rolled_back += u64::from(open.has_done_something());
             // What was not settled is still with the client.
             let kept = open.accepts.into_iter().filter(|(.., settled)| !settled);
             self.held.extend(kept.map(|(queue, number, got, _)| (queue, number, got)));
@@ -154,7 +160,7 @@ fn play(seed: u64) -> (u64, u64, u64) {
             } else {
                 bench.close(actor.client);
             }
-            book.died += u64::from(actor.open.is_some());
+            book.died += u64::from(actor.open.as_ref().is_some_and(Open::has_done_something));
             actors[index] = Actor::new(&mut bench);
         } else {
             actor.act(&mut bench, &mut book, &mut random);

@@ -1,6 +1,9 @@
 //! When a queue is deleted by itself.
 
+use super::Queue;
 use crate::settings::{LifetimePolicy, QueueSettings};
+use mochila_wire::Now;
+use std::sync::Arc;
 
 /// Under what conditions a queue may be deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +93,27 @@ impl Lifetime {
                 is_used && current.links == 0 && current.messages == 0
             }
         }
+    }
+}
+
+impl Queue {
+    /// It lives as long as these settings say.
+    pub(crate) fn set_lifetime(&mut self, now: Now, like: &QueueSettings) {
+        let (lifetime, auto_delete_delay_ms) = (like.lifetime, like.auto_delete_delay_ms);
+        let settings = &self.settings;
+        if (lifetime, auto_delete_delay_ms) != (settings.lifetime, settings.auto_delete_delay_ms) {
+            let settings =
+                QueueSettings { lifetime, auto_delete_delay_ms, ..QueueSettings::clone(settings) };
+            self.lifetime.set_policy(&settings);
+            self.settings = Arc::new(settings);
+            self.settle_down(now);
+        }
+    }
+
+    /// The link that made this queue is gone.
+    pub(crate) fn lose_creator(&mut self, now: Now) {
+        self.lifetime.lose_creator();
+        self.settle_down(now);
     }
 }
 

@@ -202,19 +202,6 @@ impl Queue {
         Ok(())
     }
 
-    /// It lives as long as these settings say.
-    pub(crate) fn set_lifetime(&mut self, now: Now, like: &QueueSettings) {
-        let (lifetime, auto_delete_delay_ms) = (like.lifetime, like.auto_delete_delay_ms);
-        let settings = &self.settings;
-        if (lifetime, auto_delete_delay_ms) != (settings.lifetime, settings.auto_delete_delay_ms) {
-            let settings =
-                QueueSettings { lifetime, auto_delete_delay_ms, ..QueueSettings::clone(settings) };
-            self.lifetime.set_policy(&settings);
-            self.settings = Arc::new(settings);
-            self.settle_down(now);
-        }
-    }
-
     /// Adds the messages of a batch as far as the limits allow.
     pub(crate) fn enqueue(&mut self, now: Now, batch: &mut Batch, held_back: bool) -> Enqueued {
         let mut rejected = Vec::new();
@@ -413,12 +400,6 @@ impl Queue {
             self.adoption_due_ms(),
         ];
         times.into_iter().flatten().min()
-    }
-
-    /// The link that made this queue is gone.
-    pub(crate) fn lose_creator(&mut self, now: Now) {
-        self.lifetime.lose_creator();
-        self.settle_down(now);
     }
 
     pub(crate) fn delete(&mut self, name: &str, condition: DeleteIf) -> Result<(), QueueError> {

@@ -79,6 +79,7 @@ impl Connection {
     ///
     /// Credit at the limit was for the transaction which fills the queue. Another one that is begun
     /// with it is not to blame, nor is this one if there is room to come by now.
+    #[inline(never)]
     pub(crate) fn is_beyond_limit(
         &mut self,
         id: LinkId,
@@ -94,6 +95,7 @@ impl Connection {
 
     /// Lets senders go on that have no credit, if a transaction has failed just now: what they still
     /// send in it is told so, and does not wait for room.
+    #[inline(never)]
     pub(crate) fn let_failed_go_on(&mut self, now: Now, scratch: &mut Scratch) {
         if !self.transactions.have_failed() {
             return;

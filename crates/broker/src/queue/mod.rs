@@ -393,13 +393,12 @@ impl Queue {
         if self.overflows() {
             return Some(0);
         }
-        let times = [
-            self.messages.next_expiry_ms(),
-            self.lifetime.due_ms(),
-            self.alarm.due_ms(),
-            self.adoption_due_ms(),
-        ];
-        times.into_iter().flatten().min()
+        let times = [self.messages.next_expiry_ms(), self.lifetime.due_ms(), self.alarm.due_ms()];
+        let next_ms = times.into_iter().flatten().min();
+        match self.adoption_due_ms() {
+            None => next_ms,
+            Some(due_ms) => Some(next_ms.map_or(due_ms, |next_ms| next_ms.min(due_ms))),
+        }
     }
 
     pub(crate) fn delete(&mut self, name: &str, condition: DeleteIf) -> Result<(), QueueError> {

@@ -79,7 +79,7 @@ impl Connection {
     ///
     /// Credit at the limit was for the transaction which fills the queue. Another one that is begun
     /// with it is not to blame, nor is this one if there is room to come by now.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn is_beyond_limit(
         &mut self,
         id: LinkId,
@@ -88,8 +88,12 @@ impl Connection {
         let Some(incoming) = self.links.incoming(id) else { return true };
         let credit = &mut incoming.credit;
         credit.is_plain = transaction.is_none();
-        credit.is_at_limit
-            && transaction.is_none_or(|id| self.transactions.has_brought(id))
+        credit.is_at_limit && self.is_still_at_limit(id, transaction)
+    }
+
+    #[cold]
+    fn is_still_at_limit(&mut self, id: LinkId, transaction: Option<TransactionId>) -> bool {
+        transaction.is_none_or(|id| self.transactions.has_brought(id))
             && self.leeways(id, &Want::credit(1)).iter().any(|(_, leeway)| leeway.is_at_limit())
     }
 

@@ -14,9 +14,10 @@ use std::sync::Arc;
 /// A full queue must not hold back a sender whose messages go to others too: it refuses them for
 /// itself alone. But a sender whose messages all go to one queue is that queue's producer in all but
 /// name, and one whose messages all go to queues without room would only be told that they went
-/// nowhere. Either is *governed* by a queue: it is a producer there and gets its credit from it. What
-/// counts is where the last messages went; before there are any, where its key leads, and if nobody
-/// can know that it has credit for one message, to see where that goes.
+/// nowhere. Either is *governed* by a queue: it is a producer there and gets its credit from it; of
+/// several queues without room it waits for all, and goes on when one has some. What counts is where
+/// the last messages went; before there are any, where its key leads, and if nobody can know that it
+/// has credit for one message, to see where that goes.
 ///
 /// ```text
 ///                              its key leads to one queue
@@ -43,6 +44,8 @@ pub struct Publisher {
     run: u64,
     /// Its messages have gone different ways, and not because bindings have changed.
     is_various: bool,
+    /// Which way the last ones went, if all went the same.
+    way: Option<usize>,
     /// What bindings there were when it was last seen where its messages go.
     seen: u64,
     /// It has been let go on, to see where its messages go now.
@@ -50,6 +53,11 @@ pub struct Publisher {
     /// The queues that the last messages went to give no credit.
     is_closed: bool,
     governor: Option<(Arc<SharedQueue>, ProducerId)>,
+    /// Other queues that the last messages went to, none of which gives credit: it goes on when one
+    /// does.
+    also: Vec<Arc<SharedQueue>>,
+    /// Where it waits for those.
+    waits: Vec<(Arc<SharedQueue>, ProducerId)>,
     /// Where it is on the list of those that are to be called when bindings change.
     stalled: Option<(u32, u32)>,
 }
@@ -125,10 +133,13 @@ impl Publisher {
             candidate: None,
             run: 0,
             is_various: false,
+            way: None,
             seen: 0,
             is_excused: false,
             is_closed: false,
             governor: None,
+            also: Vec::new(),
+            waits: Vec::new(),
             stalled: None,
         };
         publisher.begin();
@@ -143,6 +154,7 @@ impl Publisher {
         self.run = 0;
         self.is_various &= self.is_new;
         self.is_closed = false;
+        self.also.clear();
     }
 
     /// Where it sends to.
@@ -155,13 +167,12 @@ impl Publisher {
         self.key.as_deref()
     }
 
-    /// Notes what became of a batch; true if a queue governs it now that did not before, which has to
+    /// Notes what became of a batch; true if a queue is to govern it that does not yet, which has to
     /// say how much credit it may keep.
     pub fn note(&mut self, published: &Published) -> bool {
-        let before = self.next_governor().map(Arc::as_ptr);
         self.learn(published);
         let governor = self.next_governor().map(Arc::as_ptr);
-        governor.is_some() && governor != before
+        governor.is_some() && governor != self.governor().map(Arc::as_ptr)
     }
 
     fn learn(&mut self, published: &Published) {
@@ -176,6 +187,12 @@ impl Publisher {
         if is_surprise {
             self.run = 0;
         }
+        if self.exchange.deciding(self.key()).is_none() {
+            let is_other_way = self.run > 0 && self.way != published.way;
+            self.is_various |= is_other_way || published.way.is_none();
+        }
+        self.way = published.way;
+        self.also.clone_from(&published.also);
         let candidate = published.governor.as_ref();
         let is_same = match (candidate, &self.candidate) {
             (Some(new), Some(old)) => Arc::ptr_eq(new, old),
@@ -185,7 +202,6 @@ impl Publisher {
             self.run += published.messages;
             return;
         }
-        self.is_various |= self.run > 0;
         self.candidate = candidate.cloned();
         self.run = published.messages;
     }
@@ -263,7 +279,50 @@ impl Publisher {
         let Some((queue, producer)) = &self.governor else { return 0 };
         let (granted, woken) = queue.grant(now, *producer, want);
         wakeups.merge(woken);
-        granted
+        if granted > 0 {
+            wakeups.merge(self.wait_no_more(now));
+            return granted;
+        }
+        match self.wait_for_others(now, want, wakeups) {
+            true => 0,
+            false => {
+                wakeups.merge(self.let_go(now));
+                free
+            }
+        }
+    }
+
+    /// Waits for the other queues that have given no credit; false if one gives some, or is gone.
+    fn wait_for_others(&mut self, now: Now, want: &Want, wakeups: &mut Wakeups) -> bool {
+        if self.exchange.budget().is_short() {
+            // One place in the line of those who wait for memory is enough.
+            return true;
+        }
+        for queue in &self.also {
+            let there = self.waits.iter().find(|(other, _)| Arc::ptr_eq(other, queue));
+            let producer = match there {
+                Some((_, producer)) => *producer,
+                None => {
+                    let Ok(producer) = queue.attach_guest(self.waker.clone()) else { return false };
+                    self.waits.push((Arc::clone(queue), producer));
+                    producer
+                }
+            };
+            let (granted, woken) = queue.grant(now, producer, want);
+            wakeups.merge(woken);
+            if granted > 0 || queue.is_deleted() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn wait_no_more(&mut self, now: Now) -> Wakeups {
+        let mut wakeups = Wakeups::new();
+        for (queue, producer) in self.waits.drain(..) {
+            wakeups.merge(queue.detach_producer(now, producer));
+        }
+        wakeups
     }
 
     /// The queue that says how much credit it gets, if one does. What it has sent there before it
@@ -289,10 +348,11 @@ impl Publisher {
     }
 
     fn let_go(&mut self, now: Now) -> Wakeups {
-        match self.governor.take() {
-            Some((queue, producer)) => queue.detach_producer(now, producer),
-            None => Wakeups::new(),
+        let mut wakeups = self.wait_no_more(now);
+        if let Some((queue, producer)) = self.governor.take() {
+            wakeups.merge(queue.detach_producer(now, producer));
         }
+        wakeups
     }
 }
 

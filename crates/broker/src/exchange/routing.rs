@@ -58,10 +58,15 @@ pub struct Published {
     pub(crate) messages: u64,
     /// Which bindings the exchange had by which they were routed.
     pub(crate) version: u64,
+    /// What all messages of the batch have that went the same way; nothing if they went different
+    /// ways.
+    pub(crate) way: Option<usize>,
     /// All queues that messages went to give no credit now.
     pub(crate) is_closed: bool,
     /// The only queue that messages went to; or one of several that all give no credit now.
     pub(crate) governor: Option<Arc<SharedQueue>>,
+    /// The others of several that give no credit, some of them if they are very many.
+    pub(crate) also: Vec<Arc<SharedQueue>>,
 }
 
 impl Published {
@@ -232,6 +237,20 @@ impl Routing {
         }
     }
 
+    /// What tells the queues of a batch from others, if all of its messages go to the same.
+    fn way(&self, len: usize) -> Option<usize> {
+        let strays = self.strays.len();
+        let is_one = match self.is_whole {
+            true => strays == 0,
+            false => {
+                let all = |messages: usize| messages == 0 || messages == len;
+                all(strays) && self.parts.iter().all(|part| part.messages.len() + strays == len)
+            }
+        };
+        let sum = |sum: usize, part: &Part| sum.wrapping_add(part.queue.address());
+        is_one.then(|| self.parts.iter().fold(0, sum))
+    }
+
     /// Gives the queues their messages, and says what became of them. Every queue is tried.
     pub(super) fn deliver(
         &mut self,
@@ -241,7 +260,8 @@ impl Routing {
         mut transaction: Option<&mut Transaction>,
     ) -> (Published, Wakeups) {
         let messages = batch.len() as u64;
-        let mut published = Published { messages, version: self.version, ..Published::default() };
+        let (version, way) = (self.version, self.way(batch.len()));
+        let mut published = Published { messages, version, way, ..Published::default() };
         let mut is_open = !self.strays.is_empty();
         let mut wakeups = Wakeups::new();
         let (mut refusals, mut overflow) = (Vec::new(), Vec::new());
@@ -305,6 +325,10 @@ impl Routing {
         let last = self.parts.last().filter(|_| self.strays.is_empty());
         let last = last.filter(|_| self.parts.len() == 1 || !is_open);
         published.governor = last.map(|part| Arc::clone(&part.queue));
+        if let (Some(_), [others @ .., _]) = (last, &self.parts[..]) {
+            let some = others.iter().take(MOST_WAITED_FOR);
+            published.also = some.map(|part| Arc::clone(&part.queue)).collect();
+        }
         published.is_closed = !is_open;
         self.judge_strays(batch, exchange, &mut published);
         exchange.counts().routed(routed);
@@ -380,5 +404,7 @@ impl Routing {
     }
 }
 
+/// For so many queues without room a sender waits, besides the last one.
+const MOST_WAITED_FOR: usize = 64;
 /// So many lists of messages are kept for the next batch.
 const MOST_SPARE: usize = 64;

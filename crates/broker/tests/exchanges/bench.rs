@@ -148,16 +148,22 @@ impl Bench {
     }
 
     pub(crate) fn publisher(&self, exchange: &Exchange) -> Publisher {
-        self.publisher_for(exchange, None)
+        self.publisher_for(exchange, None, 7)
     }
 
     pub(crate) fn publisher_to(&self, exchange: &Exchange, key: &str) -> Publisher {
-        self.publisher_for(exchange, Some(key))
+        self.publisher_for(exchange, Some(key), 7)
     }
 
-    fn publisher_for(&self, exchange: &Exchange, key: Option<&str>) -> Publisher {
+    /// One that is woken by a number.
+    pub(crate) fn publisher_for(
+        &self,
+        exchange: &Exchange,
+        key: Option<&str>,
+        number: u32,
+    ) -> Publisher {
         let log: Arc<dyn Wake> = Arc::clone(&self.log) as _;
-        exchange.attach_publisher(key, Waker::new(log, 7)).unwrap()
+        exchange.attach_publisher(key, Waker::new(log, number)).unwrap()
     }
 
     pub(crate) fn grant(&self, publisher: &mut Publisher, want: u32) -> u32 {

@@ -8,4 +8,5 @@ mod numbers;
 mod routing;
 mod scoped;
 mod senders;
+mod senders_property;
 mod transactions;

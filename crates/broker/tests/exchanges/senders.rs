@@ -249,11 +249,34 @@ fn a_sender_is_held_back_when_every_queue_that_it_sends_to_is_full() {
     assert_eq!(bench.grant(&mut publisher, 100), 0);
     bench.purge(&a);
     bench.purge(&b);
-    assert_eq!(bench.woken(), [7]);
+    assert_eq!(bench.woken(), [7, 7]);
     assert!(bench.grant(&mut publisher, 100) > 0);
     publisher.note(&bench.publish(&fanout, &["1"]));
     assert_eq!(bench.grant(&mut publisher, 100), 100);
     publisher.detach(bench.now).perform();
+}
+
+#[test]
+fn a_sender_goes_on_when_any_of_the_full_queues_that_it_sends_to_has_room() {
+    for purged in ["a", "b", "c"] {
+        let mut bench = Bench::new();
+        let fanout = bench.exchange(ExchangeKind::Fanout);
+        for queue in ["a", "b", "c"] {
+            bench.stopping(&fanout, queue, "");
+        }
+        let mut publisher = bench.publisher(&fanout);
+        publisher.note(&bench.publish(&fanout, &["1", "2", "3"]));
+        assert_eq!(bench.grant(&mut publisher, 100), 0);
+        let queue = bench.queue(purged);
+        bench.purge(&queue);
+        assert_eq!(bench.woken(), [7], "{purged}");
+        assert!(bench.grant(&mut publisher, 100) > 0, "{purged}");
+        publisher.note(&bench.publish(&fanout, &["4"]));
+        assert_eq!(bench.grant(&mut publisher, 100), 100, "{purged}");
+        let waiting = ["a", "b", "c"].map(|name| bench.queue(name).statistics().producers_waiting);
+        assert_eq!(waiting, [0; 3]);
+        publisher.detach(bench.now).perform();
+    }
 }
 
 #[test]

@@ -335,11 +335,6 @@ impl Queue {
         Ok(self.producers.add_guest(waker))
     }
 
-    /// Calls all producers that wait.
-    pub(crate) fn call_waiting_producers(&mut self) {
-        self.producers.call(u64::MAX, &self.budget, &mut self.wakeups);
-    }
-
     pub(crate) fn detach_producer(&mut self, now: Now, id: ProducerId) {
         self.wait_no_longer(id);
         if let Some(is_guest) = self.producers.remove(id) {

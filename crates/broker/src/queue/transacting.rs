@@ -97,6 +97,11 @@ impl Queue {
         }
     }
 
+    /// Calls all producers that wait.
+    pub(crate) fn call_waiting_producers(&mut self) {
+        self.producers.call(u64::MAX, &self.budget, &mut self.wakeups);
+    }
+
     /// Calls whoever waits, when there is room again, and yet not so much that everybody gets credit:
     /// those go on whose transactions have the rest.
     pub(super) fn call_transacting(&mut self) {

@@ -42,6 +42,11 @@ impl Distributor {
         self.consumers.len() - self.lingering as usize
     }
 
+    /// Whether a connection has links here, of either kind.
+    pub(crate) fn has_links_of(&self, owner: u64) -> bool {
+        self.consumers.iter().any(|(_, consumer)| consumer.options.owner == owner)
+    }
+
     /// True if somebody acquires messages here.
     pub(crate) fn has_acquirer(&self) -> bool {
         self.acquirers > 0

@@ -259,11 +259,13 @@ impl Queue {
         mut options: ConsumerOptions,
     ) -> Result<ConsumerId, QueueError> {
         self.check_open(name)?;
+        // To look at what is somebody's is free.
+        let wants_to_own = options.mode == Mode::Acquire;
         if self.settings.browse_only {
             options.mode = Mode::Browse;
         }
         let locked = |reason| QueueError::Locked { name: name.to_owned(), reason };
-        if self.owner != NO_OWNER && self.owner != options.owner {
+        if wants_to_own && self.owner != NO_OWNER && self.owner != options.owner {
             return Err(locked("it belongs to another connection"));
         }
         if options.mode == Mode::Acquire {
@@ -274,7 +276,7 @@ impl Queue {
                 return Err(locked("others consume from it already"));
             }
         }
-        if self.settings.exclusive {
+        if self.settings.exclusive && wants_to_own {
             self.owner = options.owner;
             self.note_subscriber(Some(options.owner));
         }
@@ -299,7 +301,7 @@ impl Queue {
             self.note_handovers();
         }
         let outlives = self.settings.lifetime.is_none() || self.settings.auto_delete_delay_ms > 0;
-        if self.distributor.len() == 0 && outlives {
+        if outlives && self.owner != NO_OWNER && !self.distributor.has_links_of(self.owner) {
             // A queue that outlives its owner is free for the next one.
             self.owner = NO_OWNER;
         }

@@ -117,6 +117,24 @@ fn an_exclusive_queue_belongs_to_the_connection_that_came_first() {
 }
 
 #[test]
+fn whoever_browses_an_exclusive_queue_neither_takes_it_nor_keeps_it() {
+    let settings = QueueSettings { exclusive: true, ..QueueSettings::default() };
+    let mut bench = QueueBench::new(settings);
+    let browse = |bench: &mut QueueBench| {
+        bench.subscribe(|options| {
+            options.owner = 3;
+            options.mode = Mode::Browse;
+        })
+    };
+    browse(&mut bench);
+    let consumer = bench.subscribe(|options| options.owner = 1);
+    browse(&mut bench);
+    assert!(bench.try_subscribe(|options| options.owner = 3).is_err(), "it is another's");
+    bench.unsubscribe(consumer);
+    bench.subscribe(|options| options.owner = 2);
+}
+
+#[test]
 fn an_exclusive_consumer_stays_alone_until_it_leaves() {
     let mut bench = QueueBench::default();
     let browser = bench.browser();

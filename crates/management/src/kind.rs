@@ -428,7 +428,17 @@ fn queue_of(scope: &Scope<'_>, kind: &Kind, request: &Request) -> Result<Arc<Sha
 fn key<'a>(subject: &'a Subject, kind: &str) -> Result<&'a str, Error> {
     if let Some(identity) = &subject.identity {
         let prefix = identity.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/'));
-        return Ok(prefix.unwrap_or(identity));
+        let key = prefix.unwrap_or(identity);
+        // These are found by their names.
+        let is_named = ["queue", "exchange", "binding"].contains(&kind);
+        return match &subject.name {
+            Some(name) if is_named && name != key => Err(Error::BadRequest(format!(
+                "the name {} and the identity {} are of two",
+                quoted(name),
+                quoted(identity)
+            ))),
+            _ => Ok(key),
+        };
     }
     subject.name.as_deref().ok_or_else(|| {
         Error::BadRequest(format!(

@@ -124,15 +124,22 @@ impl Request {
         self.body.iter().filter_map(|(key, value)| Some((key.as_str()?, value)))
     }
 
-    /// An argument of an operation: from the body, else from the application properties.
-    pub(crate) fn argument(&self, name: &str) -> Option<&Value> {
-        let found = self.body.get(name).or_else(|| self.properties.get(name));
-        found.filter(|value| !value.is_null())
+    /// An argument of an operation: from the body, or from the application properties, which may not
+    /// say something else.
+    pub(crate) fn argument(&self, name: &str) -> Result<Option<&Value>, Error> {
+        let body = self.body.get(name).filter(|value| !value.is_null());
+        let properties = self.properties.get(name).filter(|value| !value.is_null());
+        match (body, properties) {
+            (Some(one), Some(other)) if one != other => Err(Error::BadRequest(format!(
+                "'{name}' is {one} in the body, and {other} in the application properties"
+            ))),
+            _ => Ok(body.or(properties)),
+        }
     }
 
     /// An argument that is text.
     pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Error> {
-        let Some(value) = self.argument(name) else { return Ok(None) };
+        let Some(value) = self.argument(name)? else { return Ok(None) };
         let text = value.as_str();
         text.map(Some).ok_or_else(|| Error::BadRequest(format!("'{name}' has to be a string")))
     }
@@ -160,7 +167,7 @@ impl Request {
 
     /// An argument that is a number, not negative.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Error> {
-        let Some(value) = self.argument(name) else { return Ok(None) };
+        let Some(value) = self.argument(name)? else { return Ok(None) };
         let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
         number.map(Some).ok_or_else(|| {
             Error::BadRequest(format!("'{name}' has to be a number that is not negative"))
@@ -169,7 +176,7 @@ impl Request {
 
     /// An argument that is true or false; false without it.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Error> {
-        match self.argument(name) {
+        match self.argument(name)? {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
             Some(value) => match (value.as_str(), value.as_u64()) {
@@ -182,7 +189,7 @@ impl Request {
 
     /// An argument that is a list of strings; empty without it.
     pub(crate) fn names(&self, name: &str) -> Result<Vec<&str>, Error> {
-        let Some(value) = self.argument(name) else { return Ok(Vec::new()) };
+        let Some(value) = self.argument(name)? else { return Ok(Vec::new()) };
         let names = match value {
             Value::List(names) => names,
             Value::Array(names) => &names.elements,

@@ -213,6 +213,7 @@ impl ExchangeSettings {
     /// Settings as arguments say, everything else by default.
     pub fn from_arguments(arguments: &Map) -> Result<ExchangeSettings, SettingsError> {
         let mut settings = ExchangeSettings::default();
+        let mut said: Vec<(&str, &str, Value)> = Vec::new();
         for (key, value) in arguments.iter() {
             let name = key.as_str().unwrap_or_default();
             let Some(argument) = ExchangeArgument::named(name) else {
@@ -226,6 +227,15 @@ impl ExchangeSettings {
                 expected: argument.expected.to_owned(),
                 found: value.to_string(),
             })?;
+            let in_force = argument.get(&settings);
+            let before = said.iter().find(|(of, ..)| *of == argument.name);
+            if let Some((_, other, _)) = before.filter(|(.., before)| *before != in_force) {
+                return Err(SettingsError::Twice {
+                    name: name.to_owned(),
+                    other: (*other).to_owned(),
+                });
+            }
+            said.push((argument.name, name, in_force));
         }
         Ok(settings)
     }

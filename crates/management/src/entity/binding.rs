@@ -165,11 +165,21 @@ impl Wanted {
         let mut arguments = Map::new();
         for (name, value) in request.body() {
             match (PARTS.iter().position(|part| *part == name), value) {
-                (Some(part), _) => said[part] = Some(value.as_str().unwrap_or_default().to_owned()),
+                (Some(_), Value::Null) => {}
+                (Some(part), _) => {
+                    let text = value.as_str().ok_or_else(|| {
+                        Error::BadRequest(format!("'{name}' has to be a string, not {value}"))
+                    })?;
+                    said[part] = Some(text.to_owned());
+                }
                 (None, Value::Map(nested)) if name == "arguments" => {
                     for (name, value) in nested.iter() {
                         add(&mut arguments, name.clone(), value)?;
                     }
+                }
+                (None, Value::Null) if name == "arguments" => {}
+                (None, _) if name == "arguments" => {
+                    return Err(Error::bad_request("'arguments' has to be a map"));
                 }
                 (None, _) if ["name", "type", "identity"].contains(&name) => {}
                 (None, _) => add(&mut arguments, name.into(), value)?,

@@ -124,9 +124,8 @@ pub(crate) fn create(scope: &Scope<'_>, request: &Request) -> Result<Answer, Err
                 arguments.0.extend(nested.iter().map(|(k, v)| (k.clone(), v.clone())));
             }
             ("arguments", _) => return Err(Error::bad_request("'arguments' has to be a map")),
-            (key, value) => {
-                arguments.insert(key, value.clone());
-            }
+            // Not instead of one that has been said before: they have to say the same.
+            (key, value) => arguments.0.push((key.into(), value.clone())),
         }
     }
     let settings = ExchangeSettings::from_arguments(&arguments)

@@ -137,6 +137,41 @@ fn what_is_said_of_a_binding_twice_has_to_be_the_same() {
 }
 
 #[test]
+fn a_request_that_says_two_things_is_refused() {
+    let mut desk = Desk::new();
+    desk.create("q");
+    desk.create("other");
+    let delete = || ask("DELETE").kind("queue").name("q");
+    let bind = || ask("CREATE").kind("binding").with("exchange", "amq.direct").with("queue", "q");
+    let exchange = || ask("CREATE").kind("exchange").name("e");
+    for (ask, reason) in [
+        (delete().with("if_empty", false).property("if_empty", true), "'if_empty' is false in the"),
+        (delete().identity("queue/other"), "are of two"),
+        (ask("READ").kind("queue").name("q").identity("queue/other"), "are of two"),
+        (bind().with("key", 5), "'key' has to be a string, not 5"),
+        (bind().with("arguments", 5), "'arguments' has to be a map"),
+        (
+            exchange().with("exchangeType", "topic").with("exchange-type", "direct"),
+            "are the same argument",
+        ),
+        (
+            exchange()
+                .with("qpid.unroutable", "reject")
+                .with("arguments", Map::new().with("qpid.unroutable", "release")),
+            "is given twice",
+        ),
+    ] {
+        let told = desk.tell(ask);
+        assert_eq!(told.status, 400, "{reason}: {}", told.description);
+        assert!(told.description.contains(reason), "{}", told.description);
+    }
+    let same = exchange().with("exchangeType", "topic").with("exchange-type", "topic");
+    assert_eq!(desk.tell(same).status, 201);
+    let same = ask("DELETE").kind("queue").name("q").identity("queue/q").with("if_empty", true);
+    assert_eq!(desk.tell(same.property("if_empty", true)).status, 204);
+}
+
+#[test]
 fn a_binding_to_a_headers_exchange_has_arguments() {
     let mut desk = Desk::new();
     desk.create("q");

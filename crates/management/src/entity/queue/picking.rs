@@ -11,7 +11,7 @@ pub(super) const PICKING: [&str; 3] = ["count", "request", "filter"];
 /// The messages that `count`, or `request`, and `filter` pick.
 pub(super) fn picked(request: &Request) -> Result<Pick, Error> {
     let most = most(request)?;
-    let text = match request.argument("filter") {
+    let text = match request.argument("filter")? {
         None => return Ok(Pick::from(most)),
         Some(Value::Map(filter)) => match header_match(filter)? {
             None => return Ok(Pick::from(most)),
